@@ -328,9 +328,9 @@ _PIPE_BYTES: Final = 64 * 1024
 async def start_process(
     starting: Coroutine[Any, Any, asyncio.subprocess.Process],
 ) -> asyncio.subprocess.Process:
-    """Complete the start of a program even if the caller is cancelled, then stop it.
+    """Complete the start of a program even if the caller is canceled, then stop it.
 
-    A start that is cancelled midway hangs, waiting for pipes that are never connected.
+    A start that is canceled midway hangs, waiting for pipes that are never connected.
 
     Args:
         starting: the awaitable of `asyncio.create_subprocess_exec`.

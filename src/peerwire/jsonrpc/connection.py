@@ -108,7 +108,7 @@ class Connection:
         return outcome
 
     def post(self, method: str, params: Any = None) -> None:
-        """Send a request and ignore its response; it cannot be cancelled."""
+        """Send a request and ignore its response; it cannot be canceled."""
         self._send(wire.request(self._open.skip(), method, _body(params)))
 
     def notify(self, method: str, params: Any = None) -> None:
@@ -146,7 +146,7 @@ class Connection:
         self._ended.set()
 
     def _stop(self) -> None:
-        # Cancelled handlers still reply, but no more lines are handled.
+        # Canceled handlers still reply, but no more lines are handled.
         self._inbox.close()
         self._ending = self._ending or "the connection has ended"
         self._unanswered += self._open.fail_all(self._ending)

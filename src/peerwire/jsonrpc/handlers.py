@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 
 class Cancellation(Struct):
-    """Whether the peer cancelled a request; it still gets a response."""
+    """Whether the peer canceled a request; it still gets a response."""
 
     is_requested: bool = False
 
@@ -19,7 +19,7 @@ class Request(Struct, frozen=True):
         method: the method as the peer wrote it.
         params: the decoded params; None if absent.
         id: JSON text of the id, for other messages on this connection.
-        cancellation: set when the peer cancels; a coroutine is also cancelled.
+        cancellation: set when the peer cancels; a coroutine is also canceled.
     """
 
     method: str

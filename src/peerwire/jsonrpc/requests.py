@@ -140,7 +140,7 @@ class IncomingRequests:
             try:
                 result = await owed.reply
             except asyncio.CancelledError:
-                # The peer still expects a reply, whichever side cancelled.
+                # The peer still expects a reply, whichever side canceled.
                 self._refuse(owed.request, self._reason_of_cancellation(owed.request), owed.place)
                 raise
         self._answer(owed.request, result, caught.error, owed.place)
@@ -148,7 +148,7 @@ class IncomingRequests:
     def _finished(self, task: asyncio.Task[None]) -> None:
         owed = self._running.pop(task)
         if not owed.has_begun:
-            # A task that is cancelled before its first step never calls its coroutine.
+            # A task that is canceled before its first step never calls its coroutine.
             if asyncio.iscoroutine(owed.reply):
                 owed.reply.close()
             self._refuse(owed.request, self._reason_of_cancellation(owed.request), owed.place)
@@ -237,7 +237,7 @@ class OutgoingRequests:
             self._log_unexpected(key, response)
         elif not waiting.answer.done():
             outcome = _outcome(response, waiting.on_result)
-            # `on_result` may have cancelled the waiter.
+            # `on_result` may have canceled the waiter.
             if not waiting.answer.done():
                 waiting.answer.set_result(outcome)
 

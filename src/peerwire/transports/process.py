@@ -351,7 +351,7 @@ class ProcessTransport(FdTransport):
         """Stop the program and the other processes of its group; return after the exit.
 
         Write the backlog and close its input, wait `eof_grace` seconds, send SIGTERM, wait
-        `term_grace` seconds, send SIGKILL. If the caller is cancelled, send SIGKILL immediately.
+        `term_grace` seconds, send SIGKILL. If the caller is canceled, send SIGKILL immediately.
         """
         ending = self._ending
         if ending.gone.is_set():
@@ -440,7 +440,7 @@ class _Ending:
             self._timer = loop.call_later(self._grace, self._grace_over)
 
     async def kill(self) -> None:
-        """Kill the program and end the transport, even if the caller is cancelled."""
+        """Kill the program and end the transport, even if the caller is canceled."""
         if self.gone.is_set():
             return
         self.child.signal(signal.SIGKILL)

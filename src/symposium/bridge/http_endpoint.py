@@ -132,7 +132,7 @@ class HttpEndpoint:
             return
         task = self._tasks.create_task(log_failures("the bridge", partial(self._serve, sock)))
         self._connections.add(task)
-        # A task cancelled before its first step cannot close the socket itself.
+        # A task canceled before its first step cannot close the socket itself.
         task.add_done_callback(lambda task: sock.close() if task.cancelled() else None)
 
     async def _serve(self, sock: socket.socket) -> None:

@@ -94,7 +94,7 @@ class Tunnel:
         self.is_open = True
 
     async def request(self, method: str, params: Raw | UnsetType = UNSET) -> Any:
-        """Send a request to the server and wait for the result; cancel it if cancelled.
+        """Send a request to the server and wait for the result; cancel it if canceled.
 
         Raises:
             RpcError: the server returned an error, or its owner exited.

@@ -139,7 +139,7 @@ class BusEndpoint:
         """Why there is no connection; empty while connected."""
 
     async def run(self) -> None:
-        """Own the tasks of the handlers until cancelled."""
+        """Own the tasks of the handlers until canceled."""
         await self._answering.run()
 
     async def request(

@@ -179,7 +179,7 @@ class HandlerTasks:
         self._has_dropped = False
 
     async def run(self) -> None:
-        """Own the tasks of the handlers until cancelled; then cancel them."""
+        """Own the tasks of the handlers until canceled; then cancel them."""
         async with self._tasks:
             self._is_open = True
             early, self._early = self._early, []

@@ -30,7 +30,7 @@ class PeerOfMod:
         self._position = position
 
     async def request(self, method: str, params: Any = None) -> Any:
-        """Send a request and wait for the result; cancelling the wait cancels the request.
+        """Send a request and wait for the result; canceling the wait cancels the request.
 
         Raises:
             RpcError: the answer is an error, or the chain has stopped.

@@ -11,7 +11,7 @@ from peerwire.transports.command import Command
 from symposium.chain.mod import Mod
 
 StartWork: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
-"""Starts work that is cancelled when the chain stops."""
+"""Starts work that is canceled when the chain stops."""
 
 OnStderr: TypeAlias = Callable[[bytes], None]
 

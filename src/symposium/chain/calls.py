@@ -254,7 +254,7 @@ class ModCall:
         self.asker.on_answer(self, answer)
 
     def started(self, rest: Started) -> None:
-        """Store the task of a mod; it may be cancelled before its first step."""
+        """Store the task of a mod; it may be canceled before its first step."""
         self.rest = rest
         rest.add_done_callback(
             lambda task: self.fail(RpcError(REQUEST_CANCELLED)) if task.cancelled() else None

@@ -132,7 +132,7 @@ class ChainOpening:
             entrance = await self.chain.start(instantiate, call.message, version)
         self.is_started = True
         if call.is_settled:
-            # Cancelled, or a component exited: the client no longer waits for this chain.
+            # Canceled, or a component exited: the client no longer waits for this chain.
             await self.chain.end()
         elif (error := caught.error) is not None:
             if not isinstance(error, RpcError):
@@ -338,7 +338,7 @@ class Conductor:
             if self._endings:
                 await asyncio.wait(self._endings)
         except asyncio.CancelledError:
-            # When cancelled, do not wait for answers, but still stop every process.
+            # When canceled, do not wait for answers, but still stop every process.
             if chain is not None:
                 await chain.end()
             raise

@@ -63,7 +63,7 @@ class Deferred(Struct, frozen=True, gc=False):
     """Answer a request when `work` is done, without delaying later messages.
 
     For long work that does not depend on the order of messages, such as a tool call. An async
-    handler delays its session instead. `work` is cancelled with the request.
+    handler delays its session instead. `work` is canceled with the request.
     """
 
     work: "Coroutine[Any, Any, Reply | Refuse]"
@@ -129,7 +129,7 @@ class Mod:
         return found
 
     async def run(self) -> None:
-        """Do background work from the response to `initialize` on; cancelled at the end."""
+        """Do background work from the response to `initialize` on; canceled at the end."""
 
     async def aclose(self) -> None:
         """Release resources; called once when the chain stops."""

@@ -33,7 +33,7 @@ class Started(Protocol):
         ...
 
     def cancelled(self) -> bool:
-        """Whether it was cancelled, possibly before its first step."""
+        """Whether it was canceled, possibly before its first step."""
         ...
 
     def add_done_callback(self, callback: Callable[[Any], None], /) -> object:
@@ -114,7 +114,7 @@ class OrderedQueues:
         self.idle = False
         task = self.spawn(rest)
 
-        # A callback, not `finally`: a task cancelled before its first step does not run it.
+        # A callback, not `finally`: a task canceled before its first step does not run it.
         def ended(_: Any) -> None:
             rest.close()
             self._finished(position, key)

@@ -321,7 +321,7 @@ class Route:
 
         task = self.queues.run_in_order(position, session_key(call.message), rest())
         task.add_done_callback(lambda _: close_unstarted(revision))
-        # Cancelled with the chain: the requester gets the answer unchanged.
+        # Canceled with the chain: the requester gets the answer unchanged.
         task.add_done_callback(lambda ended: call.give(answer) if ended.cancelled() else None)
 
 

@@ -388,7 +388,7 @@ async def _close(links: Sequence[Link]) -> None:
             for link in links[:-1]:
                 tasks.create_task(close_after_agent(link))
     finally:
-        # A task cancelled before its first step has closed nothing.
+        # A task canceled before its first step has closed nothing.
         for link in list(left):
             await link.transport.aclose(grace=0)
 

@@ -142,7 +142,7 @@ class ChatView:
         self._calls: dict[str, tuple[str, str]] = {}
         self._plan: tuple[PlanEntry, ...] = ()
         self._speaker = ""
-        self._is_coloured = _wants_colour()
+        self._is_colored = _wants_color()
         self._text: MarkdownStream | None = None
         self._waiting: asyncio.TimerHandle | None = None
         self.commands: tuple[SlashCommand, ...] = ()
@@ -180,7 +180,7 @@ class ChatView:
     def line(self, text: str) -> None:
         """Show one line that is not the agent's text."""
         line = one_line(text, width=WIDTH)
-        for each in _broken(line) if self._is_coloured else [line]:
+        for each in _broken(line) if self._is_colored else [line]:
             self.detail(each)
 
     def detail(self, line: str) -> None:
@@ -196,7 +196,7 @@ class ChatView:
 
     def clear_line(self) -> None:
         """Clear the echo of a line that the user continues at the prompt."""
-        if self._is_coloured:
+        if self._is_colored:
             # Up and down again: the cursor is at the start of an empty line.
             self._output.write("\r\x1b[K\x1b[A\n")
 
@@ -210,9 +210,9 @@ class ChatView:
             self.end_text()
             self._speaker = speaker
             if speaker == "thought":
-                end = "\n" if self._is_coloured else " "
+                end = "\n" if self._is_colored else " "
                 self._output.write(self._dim("[thinking]") + end)
-            if self._is_coloured:
+            if self._is_colored:
                 self._text = MarkdownStream(_columns, _DIM if speaker == "thought" else "")
         if self._text is None:
             self._output.write(plain_text(text))
@@ -259,10 +259,10 @@ class ChatView:
             self.line(f"  {MARKS.get(entry.status, '·')} {entry.content}: {entry.status}")
 
     def _dim(self, text: str) -> str:
-        return click.style(text, dim=True) if self._is_coloured else text
+        return click.style(text, dim=True) if self._is_colored else text
 
 
-def _wants_colour() -> bool:
+def _wants_color() -> bool:
     is_plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
     return sys.stdout.isatty() and not is_plain
 

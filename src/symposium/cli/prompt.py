@@ -177,7 +177,7 @@ class _Prompting:
         was_denied = bool(self._allowed) and not any(self._allowed)
         if stop_reason == "end_turn" and (was_denied or self._is_forbidden):
             return ExitCode.DENIED
-        # Agents end a turn as cancelled if a denied request has no option to reject it.
+        # Agents end a turn as canceled if a denied request has no option to reject it.
         is_interrupted = self._turn is not None and self._turn.stops > 0
         if stop_reason == "cancelled" and self._is_forbidden and not is_interrupted:
             return ExitCode.DENIED

@@ -68,7 +68,7 @@ class TaskWatch:
         return answers
 
     async def run(self, bus: BusClient) -> None:
-        """Show the board until cancelled.
+        """Show the board until canceled.
 
         Raises:
             BusError: the daemon cannot be reached at first.

@@ -256,7 +256,7 @@ class ClientAnswers:
         self._calls.record_update(params)
 
     def withdraw(self) -> None:
-        """End open questions when the turn is cancelled (acp-host §7.1)."""
+        """End open questions when the turn is canceled (acp-host §7.1)."""
         for scope in self._open:
             scope.reschedule(asyncio.get_running_loop().time())
 

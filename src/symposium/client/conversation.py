@@ -132,7 +132,7 @@ class Conversation:
 
         Raises:
             StepError: the agent answered with an error, or has ended.
-            AgentTimeoutError: it did not answer in time; the turn has been cancelled.
+            AgentTimeoutError: it did not answer in time; the turn has been canceled.
         """
         self._answers.forget_grants()
         prompt = [{"type": "text", "text": text}, *map(dict, attached)]
@@ -252,7 +252,7 @@ def _only(group: ExceptionGroup[Exception]) -> Exception:
 
 
 CANCEL_GRACE: Final = 5.0
-"""Seconds that an agent gets to end a cancelled turn; some never do (peers: openhands)."""
+"""Seconds that an agent gets to end a canceled turn; some never do (peers: openhands)."""
 
 CANCELLED: Final = "cancelled"
 

@@ -52,7 +52,7 @@ class ConnectionTable:
         self._deadlines = RequestTimer(broker, self.carry_out)
 
     async def run(self) -> None:
-        """Own the closing links until cancelled; then close all."""
+        """Own the closing links until canceled; then close all."""
         cancellation: asyncio.CancelledError | None = None
         async with self._closing:
             try:

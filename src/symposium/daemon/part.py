@@ -17,7 +17,7 @@ A part is one module under `daemon/parts/` that makes one `PartSpec`:
 
     spec = PartSpec("taskspaces", lambda context: Taskspaces(context.home))
 
-`answers` is called once, before any client can connect. `run` is cancelled when the daemon stops,
+`answers` is called once, before any client can connect. `run` is canceled when the daemon stops,
 and has `PART_GRACE` seconds to save its state; if it raises, the daemon reports that and stops.
 `bus` sends messages as the daemon: `announce` to subscribers, `request` to a handler; `windows`
 lists the connected views of users. Parts are independent of each other.

@@ -92,7 +92,7 @@ class Outbox:
             return []
 
     async def run(self, bus: Bus, pause: Callable[[], Awaitable[None]] = _pause) -> None:
-        """Send waiting reports, now and whenever a daemon runs, until cancelled."""
+        """Send waiting reports, now and whenever a daemon runs, until canceled."""
         while True:
             if not self.is_empty:
                 await self.say(bus)

@@ -167,7 +167,7 @@ def open_listener(port: int, environment: Mapping[str, str] | None = None) -> Ht
 
 
 async def serve_http(site: Site, port: int, opened: Callable[[str, str], None]) -> None:
-    """Serve any number of clients until cancelled.
+    """Serve any number of clients until canceled.
 
     Args:
         site: configuration of the server.

@@ -419,7 +419,7 @@ async def _locked(home: Path) -> AsyncGenerator[None]:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                # A thread that waits for a lock cannot be cancelled; polling can.
+                # A thread that waits for a lock cannot be canceled; polling can.
                 await asyncio.sleep(_POLL_INTERVAL)
             else:
                 break

@@ -60,5 +60,5 @@ class EditorConnection:
 
         task = self.stage.start(serving())
         call.started(task)
-        # A task that was cancelled before its first step has not even begun the work.
+        # A task that was canceled before its first step has not even begun the work.
         task.add_done_callback(lambda _: work.close())

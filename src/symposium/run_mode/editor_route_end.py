@@ -36,7 +36,7 @@ class Permissions:
         call.asker = _Question(call.asker, self._open)
 
     def withdraw(self, session: str) -> None:
-        """Settle the open requests of a session whose turn is cancelled."""
+        """Settle the open requests of a session whose turn is canceled."""
         for call, asked_in in list(self._open.items()):
             if asked_in == session:
                 call.settle(Answer(value=CANCELLED))

@@ -84,7 +84,7 @@ class Questions:
         self._last = last
 
     async def decide(self, permission: Permission) -> Decision:
-        """Wait for the answer; cancelled together with the turn."""
+        """Wait for the answer; canceled together with the turn."""
         self._last += 1
         number = self._last
         future = asyncio.get_running_loop().create_future()
@@ -208,7 +208,7 @@ class AcpSessionServer:
         try:
             return await self._runner.run(self, on_state)
         except asyncio.CancelledError:
-            # `stop` has cancelled this task once; another cancellation passes.
+            # `stop` has canceled this task once; another cancellation passes.
             if not self._is_stopping or task.uncancel():
                 raise
             return replace(self._runner.state, status=Status.EXITED, reason=AS_ASKED)

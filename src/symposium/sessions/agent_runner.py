@@ -304,7 +304,7 @@ def with_variables(chain: ChainSpec, variables: Mapping[str, str]) -> ChainSpec:
 
 
 def _is_cancelled() -> bool:
-    """Whether this task is being cancelled while the agent exits.
+    """Whether this task is being canceled while the agent exits.
 
     Before Python 3.13, a task group then raises the agent's error instead of the cancellation.
     """

@@ -19,7 +19,7 @@ TICK: Final = 1.0
 """Interval in seconds between budget checks during a turn or a pause."""
 
 SAFE_WITHIN: Final = 10.0
-"""Limit in seconds for a running tool before its turn is cancelled anyway."""
+"""Limit in seconds for a running tool before its turn is canceled anyway."""
 
 _OVER: Final = frozenset({"completed", "failed"})
 _log = logging.getLogger(__name__)

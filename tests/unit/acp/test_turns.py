@@ -1,4 +1,4 @@
-"""The turns of a session: each ends once, by itself, with its error, or cancelled."""
+"""The turns of a session: each ends once, by itself, with its error, or canceled."""
 
 import asyncio
 

@@ -13,7 +13,7 @@ from symposium.daemon.server import Daemon, DaemonConfig, RealPaths
 
 
 class Stubborn:
-    """A part that does not stop when it is cancelled, until it is released."""
+    """A part that does not stop when it is canceled, until it is released."""
 
     def __init__(self) -> None:
         self.begun = asyncio.Event()

@@ -138,7 +138,7 @@ class ScenarioTurn:
         try:
             outcomes = [_worded(step, await self._ask(step)) for step in steps]
         except asyncio.CancelledError:
-            # The client keeps a terminal until it is released, even if the turn is cancelled.
+            # The client keeps a terminal until it is released, even if the turn is canceled.
             self.client.connection.post(release.method, release.params)
             raise
         return [*outcomes, _worded(release, await self._ask(release))]

@@ -38,7 +38,7 @@ class Echo(_Command, frozen=True):
 
 
 class WaitForCancel(_Command, frozen=True):
-    """Report that the turn waits, and end it only when it is cancelled."""
+    """Report that the turn waits, and end it only when it is canceled."""
 
 
 class SessionUpdates(_Command, frozen=True):
@@ -62,7 +62,7 @@ class Elicitations(_Command, frozen=True):
 
 
 class CancelStatus(_Command, frozen=True):
-    """Report whether the session was cancelled, and end the turn accordingly."""
+    """Report whether the session was canceled, and end the turn accordingly."""
 
 
 class Full(_Command, frozen=True):

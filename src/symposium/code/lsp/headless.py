@@ -109,7 +109,7 @@ class ServerPool:
         return [slot.spec.language for slot in self._slots.values() if slot.server is not None]
 
     async def run(self) -> None:
-        """Run servers until cancelled, then stop them."""
+        """Run servers until canceled, then stop them."""
         async with self._tasks:
             self._open.set()
             await asyncio.Event().wait()
@@ -246,7 +246,7 @@ class Headless:
         }
 
     async def run(self) -> None:
-        """Run servers until cancelled, then stop them."""
+        """Run servers until canceled, then stop them."""
         await self.pool.run()
 
     async def answer(self, method: str, params: object, root: Path) -> Any:

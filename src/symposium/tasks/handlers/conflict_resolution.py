@@ -62,7 +62,7 @@ class Resolving:
         self.on_change: Callable[[], None] = _ignore
 
     async def run(self) -> None:
-        """Follow the agents that resolve conflicts, until cancelled."""
+        """Follow the agents that resolve conflicts, until canceled."""
         # All are looked at once: a task may have been deleted just before the daemon stopped.
         self._undecided |= {each.taskspace for each in await self._engine.resolutions.all()}
         async with asyncio.TaskGroup() as tasks:

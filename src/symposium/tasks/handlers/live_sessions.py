@@ -138,7 +138,7 @@ class LiveSessions:
         self.on_change: Callable[[str, str], None] = _ignore
 
     async def run(self) -> None:
-        """Ask each server that has announced an event, until cancelled."""
+        """Ask each server that has announced an event, until canceled."""
         async with asyncio.TaskGroup() as tasks:
             while True:
                 await self._is_dirty.wait()
