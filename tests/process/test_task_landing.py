@@ -91,7 +91,7 @@ def test_resolved_conflict_lands_once_it_is_approved(
     assert shown.returncode == 10
     assert "a.txt:2-2" in shown.stdout
     assert "the agent of second is resolving the conflicts" in shown.stdout
-    assert "nothing lands until you approve it: symposium inbox" in shown.stdout
+    assert "nothing lands until you approve it in `symposium inbox`" in shown.stdout
     assert f"in conflict with main (commit {base[:12]})" in conflict.prompts
     assert "- a.txt:2-2 (content, base: 2-2)\n" in conflict.prompts
     assert f"1. Run `git rebase {base[:12]}`." in conflict.prompts
@@ -192,7 +192,7 @@ def test_approval_is_refused_when_the_branch_or_its_base_has_moved(
     conflict.settle(again, "land")
 
     assert refused.returncode == 1
-    assert "second or its base has changed since; nothing was landed" in refused.stderr
+    assert "second or its base has changed, so nothing was landed" in refused.stderr
     assert after == "one\nfirst\nthree\n"
     assert again["text"] == item["text"]
     assert late.returncode != 0

@@ -518,7 +518,7 @@ def test_task_can_be_opened_compared_and_prompted(task_cli: TaskCli, tmp_path: P
 def test_task_without_changes_cannot_land_and_is_not_called_landed(task_cli: TaskCli) -> None:
     task = task_cli.new("empty", "--agent", "none")
     messages = task_cli.ok("task", "land", "empty")
-    assert messages.startswith("empty has nothing to land: main has all of it\n")
+    assert messages.startswith("empty has nothing to land: main has all its changes\n")
     assert f"symposium task rm {task['id'][:8]}" in messages
     (Path(task["worktree"]) / "a.txt").write_text("changed\n")
     git(Path(task["worktree"]), "commit", "-qam", "own")

@@ -44,7 +44,7 @@ def _exit(found: Mapping[str, Any]) -> str:
     return f"{agent} {manner}{said}"
 
 
-INBOX: Final = "where you answer; then choose retry to start the agent with that environment"
+INBOX: Final = "in the shell where you run `symposium inbox answer`; then answer `retry`"
 
 
 def wants_login(error: Exception) -> bool:

@@ -34,8 +34,8 @@ DECLINED: Final = "without what its set-up files ask for"
 
 _SHOWN: Final = {
     UNTRUSTED: (
-        "waits for trust: its setup files want to run commands; no command has run, and the agent "
-        "starts after you answer in `symposium inbox`"
+        "waits for trust: its setup files want to run commands. No command has run. Answer in "
+        "`symposium inbox` to start the agent"
     ),
     DECLINED: "without its setup, which you declined",
 }

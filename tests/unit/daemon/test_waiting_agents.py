@@ -89,7 +89,7 @@ def test_chosen_login_method_is_one_that_the_agent_named(
     found = store.state(ID).login
 
     assert item.kind == "login"
-    assert item.text == "its agent wants a login: log in first\nBrowser: it opens one"
+    assert item.text == "its agent requires a login: log in first\nBrowser: it opens one"
     assert [each.id for each in item.choices] == ["web", "retry"]
     assert found == replace(LOGIN, chosen=chosen)
 

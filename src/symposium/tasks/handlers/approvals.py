@@ -157,7 +157,7 @@ class SetUpQuestions:
 
     def _changed(self, item_id: str, now: Sequence[str]) -> BusRefusedError:
         before = self._shown.get(item_id)
-        text = "its setup files have changed since; nothing was run"
+        text = "its setup files have changed since you saw them; nothing was run"
         came = [f"+ {line}" for line in now if before is None or line not in before]
         went = [f"- {line}" for line in before or () if line not in now]
         order = [] if came or went else ["the same lines in another order"]
@@ -248,7 +248,9 @@ class Budgets:
         more = holder.limits if answer == MORE else read_budget(answer)
         if raised(holder.limits, more) == holder.limits:
             reason = f"{answer!r} adds nothing to the budget of {budget_text(holder.limits)}"
-            raise RefusedNameError(reason, "answer with a higher value of one of its limits")
+            raise RefusedNameError(
+                reason, "answer with an amount to add to one of its limits, such as 1usd"
+            )
         everything = {each.id: each for each in await self._engine.queries.family(id_)}
         # A budget shared by several tasks must not stay used up for one of them.
         for each in family(holder, list(everything.values())):

@@ -147,7 +147,7 @@ class Resolving:
             case _:
                 await self._engine.resolutions.end(item.taskspace)
                 way_back = f"`symposium task undo {item.taskspace[:8]} --list` lists earlier states"
-                return f"{item.name} is not landed; its branch stays unchanged; {way_back}"
+                return f"{item.name} is not landed. Its branch is unchanged; {way_back}"
 
     async def _land(self, item: InboxItem, resolution: Resolution) -> str:
         landed = await self._engine.resolutions.land(resolution)
@@ -158,8 +158,8 @@ class Resolving:
             )
             await self._engine.resolutions.advance(resolution, again)
             self._follow(item.taskspace)
-            text = f"{item.name} or its base has changed since; nothing was landed"
-            raise BusRefusedError(f"{text}; it is checked again", "changed")
+            text = f"{item.name} or its base has changed, so nothing was landed"
+            raise BusRefusedError(f"{text}; Symposium checks it again", "changed")
         notes = "".join(f"; {each}" for each in landed.notes)
         clear = f"`symposium task rm {item.taskspace[:8]}` deletes the task"
         return f"{item.name} has landed on {landed.base}; {clear}{notes}"

@@ -34,7 +34,7 @@ def ended_agent(taskspace: Taskspace, store: SessionStore) -> list[InboxItem]:
     else:
         kind, text = (
             "login",
-            "\n".join([f"its agent wants a login: {state.login.said}", *state.login.lines]),
+            "\n".join([f"its agent requires a login: {state.login.said}", *state.login.lines]),
         )
         choices = (*_ways(state.login), _LOGGED_IN)
     id_ = f"{kind}:{taskspace.id}:{state.server_pid}"
@@ -58,7 +58,7 @@ def choose_way(taskspace: str, store: SessionStore, answer: str) -> None:
 
 def _ways(login: Login) -> list[InboxChoice]:
     return [
-        InboxChoice(id_, f"Let the agent do it: {name}")
+        InboxChoice(id_, f"Let the agent log in: {name}")
         for id_, name in login.ways.items()
         if id_ != RETRY
     ]

@@ -189,7 +189,7 @@ class TaskInbox:
                 return await self._allow(item, answer)
             case "trust":
                 made = await self._set_ups.answer(item, answer)
-                return f"{made.name} is {made.standing.value}{_because(made)}"
+                return _outcome(made)
             case _:
                 return await self._try_again(item, answer)
 
@@ -203,7 +203,9 @@ class TaskInbox:
     async def _tell_agent(self, taskspace: str, text: str) -> str:
         if self._store.spec(taskspace).kind is not SessionKind.ACP:
             raise BusRefusedError(
-                "its agent has its own terminal; attach to it and answer there", "no_handler"
+                "its agent has its own terminal; answer there: "
+                f"`symposium task attach {taskspace[:8]}`",
+                "no_handler",
             )
         async with reach(self._store, taskspace) as server:
             await server.ask(SAY, {"text": text})
@@ -248,7 +250,7 @@ class TaskInbox:
             return "seen"
         if item.choices == _FAILED:
             made = await self._engine.retry(item.taskspace)
-            return f"{made.name} is {made.standing.value}{_because(made)}"
+            return _outcome(made)
         choose_way(item.taskspace, self._store, answer)
         await self._engine.resume(item.taskspace)
         return f"the agent of {item.name} is restarted"
@@ -314,9 +316,15 @@ def _question(taskspace: Taskspace, entry: LogEntry) -> InboxItem:
 
 
 def _deletion(taskspace: Taskspace, asked: DeletionRequest) -> InboxItem:
-    text = f"its agent asks to delete it{f': {asked.reason}' if asked.reason else ''}"
+    text = f"its agent asks to delete the task{f': {asked.reason}' if asked.reason else ''}"
     id_ = f"delete:{taskspace.id}:{asked.id}"
     return InboxItem(id_, "delete", taskspace.id, taskspace.name, asked.at, text, _DELETING)
+
+
+def _outcome(made: Taskspace) -> str:
+    if made.standing is TaskState.SETUP_FAILED:
+        return f"the setup of {made.name} failed{_because(made)}"
+    return f"{made.name} is {made.standing.value}{_because(made)}"
 
 
 def _because(taskspace: Taskspace) -> str:

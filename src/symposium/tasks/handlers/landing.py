@@ -48,13 +48,13 @@ class LandingHandlers:
 
     async def _land(self, message: LandTaskspace, asked: RequestContext) -> Landing:
         taskspace = await self._engine.get(message.taskspace_uuid)
-        asked.progress("checking for conflicts with other taskspaces")
+        asked.progress("checking for conflicts with other tasks")
         warnings = await _warnings(self._engine, taskspace)
         asked.progress("landing")
         options = LandOptions(join=_join(message.join), is_pushed=message.is_pushed)
         match await self._engine.land(taskspace.id, options):
             case Landed(commit, base, notes, is_news):
-                had = f"{taskspace.name} has nothing to land: {base} has all of it"
+                had = f"{taskspace.name} has nothing to land: {base} has all its changes"
                 first = f"{taskspace.name} has landed on {base}" if is_news else had
                 lines = (first, f"`symposium task rm {taskspace.id[:8]}` deletes it")
                 return Landing(outcome="landed", lines=(*lines, *notes, *warnings), commit=commit)
@@ -122,7 +122,7 @@ async def _warnings(engine: Engine, taskspace: Taskspace) -> list[str]:
         {id_ for each in overlaps for id_ in (each.first, each.second)}
     )
     return [
-        f"would conflict with {names[_other(each, taskspace.id)].name}: {line}"
+        f"{taskspace.name} would conflict with {names[_other(each, taskspace.id)].name}: {line}"
         for each in overlaps
         if taskspace.id in {each.first, each.second} and _other(each, taskspace.id) in names
         for line in _lines(each)
@@ -133,7 +133,7 @@ def _what_follows(taskspace: Taskspace) -> tuple[str, str]:
     """Next steps for the user while the agent resolves the conflicts."""
     id_ = taskspace.id[:8]
     return (
-        "nothing lands until you approve it: symposium inbox",
+        "nothing lands until you approve it in `symposium inbox`",
         f"to follow its agent: symposium task attach {id_}",
     )
 
@@ -144,7 +144,7 @@ def _next_steps(taskspace: Taskspace, base: str, onto: str) -> tuple[str, str]:
     by_hand = f"git -C {shlex.quote(taskspace.worktree)} rebase {commit}"
     return (
         f"to let its agent resolve it: symposium task land {id_} --resolve",
-        f"to resolve it yourself, on {base}: {by_hand}; then land again",
+        f"to resolve it yourself: {by_hand} (the latest {base}), then land again",
     )
 
 

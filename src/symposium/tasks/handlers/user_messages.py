@@ -154,7 +154,10 @@ class TaskHandlers:
         if message.trusted:
             recipe = await self._engine.recipe(taskspace.id)
             if message.trusted != recipe.digest:
-                text = "its setup files have changed since; check them again"
+                text = (
+                    "its setup files have changed since you saw them; "
+                    "check them in `symposium inbox`"
+                )
                 raise BusRefusedError(text, "changed")
             self._trust.grant(taskspace.project, recipe)
         if message.trusted or taskspace.standing is TaskState.SETUP_FAILED:
@@ -173,10 +176,13 @@ class TaskHandlers:
         if agent.note:
             asked.progress(agent.note)
         if self._agents.is_running(taskspace.id):
-            text = f"its agent runs; stop it with `symposium session kill {taskspace.id}`"
+            text = f"its agent is running; stop it with `symposium task stop {taskspace.id[:8]}`"
             raise BusRefusedError(text, "refused")
         if self._agents.has_worked(taskspace.id):
-            text = "its agent has worked already; hand it over with `symposium handoff`"
+            text = (
+                "its agent has a session already; `symposium handoff` passes that "
+                "session to another agent"
+            )
             raise BusRefusedError(text, "refused")
         self._agents.forget(taskspace.id)
         return await self._engine.records.assign(taskspace.id, agent.spec)

@@ -122,7 +122,9 @@ class WorktreeHandlers:
         for each in live:
             try:
                 if many := await count(each.id):
-                    lines.append(f"{each.name}: {many} old snapshots {done}")
+                    lines.append(
+                        f"{each.name}: {many} old snapshot{'' if many == 1 else 's'} {done}"
+                    )
             except (GitRunError, TaskspaceError) as error:
                 lines.append(f"{each.name} is unchanged: {error.message}")
         return Collected(lines=tuple(lines), orphans=orphans)
@@ -130,17 +132,17 @@ class WorktreeHandlers:
     async def _to_clear(self) -> list[str]:
         """Expired archives and snapshots, each with the reason."""
         archived = [
-            f"the archive of {each.name}, deleted {minute_of(each.archived_at or '')}"
+            f"the archive of {each.name} (task deleted {minute_of(each.archived_at or '')})"
             for each in await self._engine.trash.old()
         ]
         return [*archived, *(_left(each.title) for each in await self._leftovers())]
 
     async def _cleared(self) -> list[str]:
         """Remove expired archives and leftover sessions; describe each."""
-        lines = [f"the archive of {id_} is removed" for id_ in await self._engine.trash.collect()]
+        lines = [f"removed the archive of {id_}" for id_ in await self._engine.trash.collect()]
         for left in await self._leftovers():
             self._agents.forget(left.id)
-            lines.append(f"{_left(left.title)}, is removed")
+            lines.append(f"removed {_left(left.title)}")
         return lines
 
     async def _leftovers(self) -> list[SessionSpec]:
@@ -148,4 +150,4 @@ class WorktreeHandlers:
 
 
 def _left(name: str) -> str:
-    return f"the session of {name}, a task that is deleted for good"
+    return f"the session of {name}, which was deleted for good"

@@ -42,9 +42,9 @@ async def test_expired_archives_and_snapshots_are_listed_and_removed_only_on_req
     after = await collect(is_applied=False)
     scene.engine.close()
 
-    archive = f"the archive of deleted, deleted {minute_of(archived or '')}"
+    archive = f"the archive of deleted (task deleted {minute_of(archived or '')})"
     snapshots = f"Fix login: {count - 1} old snapshots"
     assert looked == [Collected(lines=(archive, f"{snapshots} to remove"))] * 2
-    removed = f"the archive of {other.id} is removed"
+    removed = f"removed the archive of {other.id}"
     assert done == Collected(lines=(removed, f"{snapshots} removed"))
     assert (left, early, after) == (1, Collected(lines=()), Collected(lines=()))

@@ -198,7 +198,7 @@ BEGUN = (
 
 def follow(conflict: Conflict) -> tuple[str, str]:
     return (
-        "nothing lands until you approve it: symposium inbox",
+        "nothing lands until you approve it in `symposium inbox`",
         f"to follow its agent: symposium task attach {conflict.short}",
     )
 
@@ -282,7 +282,7 @@ async def test_unresolved_conflict_is_tried_again_with_its_reason_until_the_user
     assert tried == "the agent of Fix login tries again"
     assert kept == [second]
     assert left == (
-        "Fix login is not landed; its branch stays unchanged;"
+        "Fix login is not landed. Its branch is unchanged;"
         f" `symposium task undo {conflict.short} --list` lists earlier states"
     )
     assert await conflict.stage() == ""
@@ -337,11 +337,11 @@ async def test_approval_of_an_outdated_commit_is_refused_and_the_new_one_is_show
         second = await conflict.item()
 
     assert str(refused.value) == (
-        "Fix login or its base has changed since; nothing was landed; it is checked again"
+        "Fix login or its base has changed, so nothing was landed; Symposium checks it again"
     )
     assert refused.value.code == "changed"
     assert git("rev-parse", "main", cwd=conflict.scene.clone) != tip
-    steps = ("checking for conflicts with other taskspaces", "landing")
+    steps = ("checking for conflicts with other tasks", "landing")
     assert conflict.progress == [(each, None, None) for each in steps]
     assert second.id == f"landing:{conflict.task.id}:{tip[:16]}{conflict.onto[:16]}"
     assert second.text == "is ready to land on main: 2 files, the project has no checks"

@@ -163,7 +163,7 @@ async def test_approval_of_a_set_up_is_refused_when_its_commands_have_changed(
 
     assert refused.value.code == "changed"
     assert refused.value.message.split("\n") == [
-        "its setup files have changed since; nothing was run:",
+        "its setup files have changed since you saw them; nothing was run:",
         "- conductor.json  setup: touch ran",
         "+ conductor.json  setup: touch stolen",
         "check the new commands with `symposium inbox`, then answer again",

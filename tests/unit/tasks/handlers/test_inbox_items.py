@@ -146,9 +146,9 @@ async def test_inbox_lists_urgent_kinds_first_and_the_oldest_item_of_each(inbox:
         (f"question:{first.number}", "which one?", (SEEN,)),
         (
             f"login:{logs_in}:3",
-            "its agent wants a login: no key\nRun: login",
+            "its agent requires a login: no key\nRun: login",
             (
-                InboxChoice("key", "Let the agent do it: Use a key"),
+                InboxChoice("key", "Let the agent log in: Use a key"),
                 InboxChoice("retry", "I have logged in; continue"),
             ),
         ),
@@ -159,7 +159,7 @@ async def test_inbox_lists_urgent_kinds_first_and_the_oldest_item_of_each(inbox:
         ),
         (
             f"delete:{leaves}:{request.id}",
-            "its agent asks to delete it: all has landed",
+            "its agent asks to delete the task: all has landed",
             (
                 InboxChoice("archive", "Delete it; you can undo this for 14 days"),
                 InboxChoice("keep", "Keep it"),
@@ -232,7 +232,10 @@ async def test_answers_reach_the_agent_that_asked(inbox: Inbox) -> None:
     assert inbox.received == [{"question": 7, "optionId": "yes", "by": "me"}, "the first"]
     assert (allowed, said) == ("task 1 is answered", "the answer is sent to its agent")
     assert (refused.value.message, refused.value.code) == (
-        *("its agent has its own terminal; attach to it and answer there", "no_handler"),
+        *(
+            "its agent has its own terminal; answer there: `symposium task attach 00000002`",
+            "no_handler",
+        ),
     )
     open_questions = await inbox.scene.engine.logs.attention()
     assert [each.taskspace for each in open_questions] == [types]

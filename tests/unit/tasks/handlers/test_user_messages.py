@@ -137,7 +137,7 @@ async def test_another_agent_replaces_one_that_has_not_worked(scene: Scene, tmp_
     assert user.environment(made.id) == {"TOKEN": "t"}
     assert user.said == [ADVICE, ADVICE]
     assert other == (
-        "its agent has worked already; hand it over with `symposium handoff`",
+        "its agent has a session already; `symposium handoff` passes that session to another agent",
         "refused",
     )
     assert finished == ("'Fix login' is finished", "refused")

@@ -72,9 +72,9 @@ OVERLAPS = [
     Overlap(ONE, GONE, (WHOLE,)),
 ]
 WARNINGS = (
-    "would conflict with two: a.txt:1-3, 9-9 (content)",
-    "would conflict with two: b.bin (binary)",
-    "would conflict with three: could not be compared: no tree",
+    "one would conflict with two: a.txt:1-3, 9-9 (content)",
+    "one would conflict with two: b.bin (binary)",
+    "one would conflict with three: could not be compared: no tree",
 )
 BY_HAND = "git -C '/p/a b' rebase 0123456789ab"
 NOW, BEFORE = [
@@ -207,7 +207,7 @@ async def user(tmp_path: Path) -> AsyncGenerator[Requests]:
             Landing(
                 "landed",
                 (
-                    "one has nothing to land: main has all of it",
+                    "one has nothing to land: main has all its changes",
                     *(f"`symposium task rm {ONE[:8]}` deletes it", *WARNINGS),
                 ),
                 "abc",
@@ -221,7 +221,7 @@ async def user(tmp_path: Path) -> AsyncGenerator[Requests]:
                     "one conflicts with main; nothing was changed",
                     *("a.txt:1-3, 9-9 (content)", "b.bin (binary)"),
                     f"to let its agent resolve it: symposium task land {ONE[:8]} --resolve",
-                    f"to resolve it yourself, on main: {BY_HAND}; then land again",
+                    f"to resolve it yourself: {BY_HAND} (the latest main), then land again",
                     *WARNINGS,
                 ),
             ),
@@ -246,7 +246,7 @@ async def test_outcome_of_a_landing_is_reported_with_conflicts_of_other_tasks(
     message = LandTaskspace(taskspace_uuid=ONE, join="merge", is_pushed=True)
     assert await user.ask(message) == reply
     assert user.engine.options == [(ONE, LandOptions(Join.MERGE, is_pushed=True))]
-    assert user.said == ["checking for conflicts with other taskspaces", "landing"]
+    assert user.said == ["checking for conflicts with other tasks", "landing"]
 
 
 @pytest.mark.requirement("tasks.by-message", "tasks.environment")
@@ -263,7 +263,7 @@ async def test_agent_that_resolves_a_conflict_gets_the_environment(
         (
             "one conflicts with main; nothing was changed",
             *("a.txt:1-3, 9-9 (content)", "one resolves 1 by rebase"),
-            "nothing lands until you approve it: symposium inbox",
+            "nothing lands until you approve it in `symposium inbox`",
             f"to follow its agent: symposium task attach {ONE[:8]}",
             *WARNINGS,
         ),
