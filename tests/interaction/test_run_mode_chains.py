@@ -46,13 +46,13 @@ LISTED_MODS = """## Mods
 |---|-----|-------------|
 | 1 | tag | Tags everything |
 
-In the menu of `/symposium:config`, `ADD` adds a mod; its number turns it on or off.
+In the menu of `/symposium:config`, `ADD` adds a mod, and a mod's number turns it on or off.
 """
 STATUS = """## Status
 
 **Chain:** editor → tag → claude
 **MCP servers:** search
-**Sessions on this chain:** 1; on other chains: 0
+**Sessions with this agent and these mods:** 1; other sessions: 0
 
 _left out_
 
@@ -539,7 +539,7 @@ async def test_commands_of_symposium_are_handled_and_others_reach_the_agent(tmp_
         assert "`/symposium:config`" in "".join(await it.say("/symposium:help"))
         status = "".join(await it.say("/symposium:status"))
         assert "**Chain:** editor → claude\n" in status
-        assert "**Sessions on this chain:** 1; on other chains: 0" in status
+        assert "**Sessions with this agent and these mods:** 1; other sessions: 0" in status
         for text in ("/compact", "/nonsense", "/symposium:config now", "/Symposium:config"):
             it.prompt(text)
             assert (await agent.read())["params"]["prompt"][0]["text"] == text
@@ -556,9 +556,11 @@ async def test_existing_agents_and_mods_can_be_listed(tmp_path: Path) -> None:
         it.config.unlink()
         warning = "Warning: the registry is down\n\n"
         assert await it.say("/symposium:agents") == [LISTED_AGENTS.format(warning, "none yet")]
-        it.write_config("{")
-        assert await it.say("/symposium:agents") == [LISTED_AGENTS.format(warning, "none yet")]
         assert "(none configured)" in "".join(await it.say("/symposium:mods"))
+        it.write_config("{")
+        unreadable = "the config file cannot be read"
+        assert await it.say("/symposium:agents") == [LISTED_AGENTS.format(warning, unreadable)]
+        assert f"({unreadable})" in "".join(await it.say("/symposium:mods"))
 
 
 @pytest.mark.requirement("stories.a-10-status", "run-mode.own-commands")
@@ -780,7 +782,7 @@ async def test_file_changed_by_another_program_takes_two_saves(tmp_path: Path) -
         await it.say("/symposium:config")
         await it.say("1")
         it.write_config(OTHER)
-        assert "changed on disk" in "".join(await it.say("save"))
+        assert "has changed since" in "".join(await it.say("save"))
         assert '"other"' in it.config.read_text()
         assert "Configuration saved." in "".join(await it.say("save"))
         assert '"claude"' in it.config.read_text()
@@ -839,7 +841,7 @@ async def test_canceled_menu_reports_the_saved_config_of_a_failed_agent(tmp_path
     async with run_mode_harness(tmp_path) as it:
         session, turn = await agent_fails_in_setup(it)
         await it.said(turn)
-        stays = "Configuration cancelled. The configuration that you saved stays.\n\n"
+        stays = "Configuration cancelled. The configuration that you saved before is unchanged.\n\n"
         assert (await it.say("cancel", session))[0] == stays
         assert it.config.exists()
 
@@ -874,7 +876,7 @@ async def test_second_of_two_setups_is_informed_of_the_first(tmp_path: Path) -> 
         agent = await it.initialized_agent()
         agent.answer(await agent.read(), {"sessionId": "a"})
         await it.said(turn)
-        assert "changed on disk" in "".join(await it.say("save", sessions[1]))
+        assert "has changed since" in "".join(await it.say("save", sessions[1]))
         turn = it.prompt("save", sessions[1])
         agent.answer(await agent.read(), {"sessionId": "b"})
         await it.said(turn)

@@ -54,7 +54,7 @@ async def test_menu_that_fails_says_so_and_the_session_continues(tmp_path: Path)
     async with run_mode_harness(tmp_path, CONFIG, settings=settings) as it:
         agent = await it.begin()
         assert await it.say("/symposium:config") == [
-            "The menu failed; nothing was changed: defect\n\n"
+            "The menu failed: defect. `/symposium:config` shows the current configuration.\n\n"
         ]
         it.prompt("continue")
         assert (await agent.read())["method"] == "session/prompt"
@@ -85,7 +85,7 @@ async def test_defect_while_an_agent_starts_is_the_reason_that_it_does_not(tmp_p
         _, text = await it.without_agent()
         assert text == (
             "**This session has no agent yet.** The agent `claude` did not start: "
-            f"Internal error: defect with claude\n\nIt is the agent in `{it.config}`.\n\n{CHOICES}"
+            f"Internal error: defect with claude\n\nThe config file is `{it.config}`.\n\n{CHOICES}"
         )
 
 
@@ -119,7 +119,7 @@ async def test_config_that_was_removed_meanwhile_is_named_as_the_reason(tmp_path
         session = await without_agent(it)
         it.config.unlink()
         assert await it.say("hello", session) == [
-            f"**This session has no agent yet.** The config file no longer exists.\n\n{CHOICES}",
+            f"**This session has no agent yet.** The config file no longer exists; `/symposium:config` sets up a new one.\n\n{CHOICES}",
             f"{MESSAGE_SAVED}\n\n",
         ]
         assert "No configuration found." in (await it.say("/symposium:config", session))[0]

@@ -92,7 +92,7 @@ async def test_saved_agent_is_for_new_sessions_and_the_chat_reports_it(tmp_path:
         assert diff == "```diff\n- agent Claude Code\n+ agent Other\n```\n\n"
         assert notice == (
             "New sessions use Other; this session continues with Claude Code. "
-            "To use it, open a new thread or session.\n\n"
+            "To use Other, open a new thread or session.\n\n"
         )
         assert saved == "Configuration saved. Returning to your session.\n\n"
 
@@ -138,7 +138,7 @@ async def test_first_time_setup_continues_the_same_session(tmp_path: Path) -> No
         assert [each["params"]["update"]["content"]["text"] for each in notice] == [WELCOME, TABLE]
         chosen, mods, menu = await it.say("1", session)
         assert chosen == "Agent set to `Claude Code`.\n\n"
-        assert re.search(r"- `ferris`: .*About \d+ tokens a session\.", mods)
+        assert re.search(r"- `ferris`: .*About \d+ tokens per session\.", mods)
         assert menu == MENU.replace("[ ]", "[x]")
 
         saved = it.prompt("SAVE", session)

@@ -14,10 +14,10 @@ from peerwire.errors import REQUEST_CANCELLED
 from symposium.chain.conductor import NOT_ANSWERED_YET
 from symposium.run_mode import sessions
 from symposium.run_mode.failure_text import (
-    CHOICES,
     MESSAGE_NOT_SAVED,
     MESSAGE_SAVED,
     NOTHING_SAID,
+    WAIT_CHOICES,
 )
 from symposium.run_mode.menu.no_agent import NOT_SENT
 from symposium.run_mode.menu.slow_start import LEFT, STARTING
@@ -136,7 +136,7 @@ async def test_cancel_ends_the_turn_and_sends_nothing(tmp_path: Path) -> None:
         texts, answer = await it.said(turn)
         assert answer["result"] == END
         left = [(await it.editor.read())["params"]["update"]["content"]["text"] for _ in range(2)]
-        assert [*texts, *left] == spoken(LEFT, f"{NOT_SENT}{CHOICES}")
+        assert [*texts, *left] == spoken(LEFT, f"{NOT_SENT}{WAIT_CHOICES}")
         later = it.prompt("Hello", session)
         await made(agent, initialize)
         assert await answered(agent) == "Hello"
@@ -195,7 +195,7 @@ async def test_failed_start_gives_the_reason_and_keeps_the_prompt(tmp_path: Path
         ("/symposium:recap", NOTHING_SAID),
         ("/symposium:recommendations", "There is nothing to decide"),
         ("symposium:nonsense", "Unknown command: `symposium:nonsense`"),
-        ("/symposium:status", "This session has no agent."),
+        ("/symposium:status", "This session has no agent; "),
     ],
 )
 async def test_commands_of_symposium_are_not_saved_for_an_agent(

@@ -202,7 +202,7 @@ async def test_broken_file_that_was_fixed_meanwhile_is_not_overwritten(tmp_path:
         await it.say("/symposium:config", session)
         await it.say("1", session)
         it.write_config(MISSING)
-        assert "changed on disk" in (await it.say("save", session))[0]
+        assert "has changed since" in (await it.say("save", session))[0]
         assert json.loads(it.config.read_text()) == MISSING
 
 

@@ -270,7 +270,7 @@ async def test_restart_stops_after_three_failures_until_the_user_asks_again(
             clock.seconds += 100
         turn = await story.crashes_in_turn("third")
         told = await story.notice()
-        assert "failed 3 times within 5 minutes and is not restarted" in told
+        assert "failed 3 times within 5 minutes, so Symposium does not restart it again" in told
         assert "/symposium:retry" in told
         await story.fails(turn)
 
@@ -349,7 +349,9 @@ async def test_session_that_the_new_agent_does_not_open_is_given_up_with_the_rea
         if result is not None:
             agent.answer(request, result)
         told = await story.notice()
-        assert "`claude` closed the connection. It is not restarted" in told
+        assert (
+            "`claude` closed the connection. It was restarted but did not open this session" in told
+        )
         assert reason in told
         assert (await story.fails(turn))["data"]["reason"] == "component_exited"
         # Messages of other sessions no longer wait for the one that does not open.

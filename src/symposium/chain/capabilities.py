@@ -177,7 +177,8 @@ def _reaching(kind: str, mode: Mode, initialize_result: object) -> tuple[Reachin
     if _takes(kind, mode, initialize_result):
         return "direct", f"the agent supports {name}"
     if mode != "off" and kind in _BRIDGED:
-        return "bridged", f"the agent lacks {name}; it gets {_form(mode, initialize_result)}"
+        form = _form(mode, initialize_result)
+        return "bridged", f"the agent does not support {name}, so Symposium offers it as {form}"
     ours = "the bridge is off" if kind in _BRIDGED else f"Symposium does not bridge {name}"
     return "unavailable", f"the agent lacks {name}, and {ours}"
 

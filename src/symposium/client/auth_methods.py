@@ -11,7 +11,9 @@ from peerwire.jsonrpc.values import as_list, as_object
 
 _WIDTH: Final = 300
 
-EDITOR: Final = "where your editor is started, and restart it"
+EDITOR: Final = (
+    "in the environment of your editor. Then restart the editor and open this session again"
+)
 
 TERMINAL_META: Final = "terminal-auth"
 """Member of `_meta` for a terminal login, from before the stable form of the protocol."""

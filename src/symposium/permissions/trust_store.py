@@ -100,8 +100,8 @@ class DecisionFile:
             text = self._private_text()
             decisions = [] if text is None else _read(text)
         except (OSError, ValueError, RecursionError) as error:
-            reason = f"{self.path} is unusable ({error}), so nothing is trusted"
-            raise TrustError(reason, "fix it, or answer again") from error
+            reason = f"cannot use {self.path} ({error}), so nothing is trusted"
+            raise TrustError(reason, "fix the file, or decide again") from error
         return sorted(decisions, key=lambda each: each.when)
 
     def write(self, decisions: Sequence[TrustDecision]) -> None:
@@ -386,7 +386,9 @@ def _question_lines(question: Question) -> Iterator[str]:
     yield f"{_on_one_line(item.name)} ({item.kind}, {state}, sha256 {item.digest[:12]})"
     effects = item.effects
     if item.kind == KIND:
-        yield "  Symposium uses none of this; your agent or editor may, whatever you answer."
+        yield (
+            "  Symposium does not use this. Your agent or editor may use it, whatever you answer."
+        )
     for effect in effects:
         yield from _of_effect(effect)
     if not effects:

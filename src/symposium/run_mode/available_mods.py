@@ -48,7 +48,9 @@ def suited(mods: Sequence[ModEntry], workspace: str) -> list[tuple[ModEntry, str
 
 
 def _with_cost(spec: ComponentSpec) -> str:
-    return f"{spec.summary} About {spec.tokens} tokens a session." if spec.tokens else spec.summary
+    return (
+        f"{spec.summary} About {spec.tokens} tokens per session." if spec.tokens else spec.summary
+    )
 
 
 def _known_mods() -> list[ModChoice]:

@@ -82,7 +82,7 @@ class EditorInitialize:
         if self.promised is None or version > self._asked:
             return error
         # With this agent running, the editor could have negotiated this version.
-        hint = "reconnect in your editor to negotiate the version with this agent"
+        hint = "restart Symposium from your editor, so that both agree on a version"
         return RpcError(error.code, {**data, "hint": f"{hint}, or choose another agent"})
 
 
@@ -244,7 +244,9 @@ class ChainStarter(Struct, frozen=True):
                 _log.warning("omitting the mod %s: %s", name, error)
                 from symposium.run_mode.failure_text import failure_manner
 
-                left_out[name] = f"_The mod `{name}` is left out: it {failure_manner(error)}_\n\n"
+                left_out[name] = (
+                    f"_Symposium left out the mod `{name}`. It {failure_manner(error)}_\n\n"
+                )
 
 
 def _needs(mod: ModEntry) -> Needs:

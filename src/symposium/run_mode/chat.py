@@ -17,7 +17,7 @@ COMMANDS: Final[tuple[dict[str, Any], ...]] = (
     {"name": "symposium:mods", "description": "List the mods in use and the mods you can add"},
     {
         "name": "symposium:retry",
-        "description": "Send the unanswered message again after the agent was restarted",
+        "description": "Restart a stopped agent, and send the unanswered message again",
     },
     {
         "name": "symposium:recap",

@@ -50,8 +50,8 @@ class NoResolver:
             SpecError: always.
         """
         raise SpecError(
-            f"{source.display_name}: a {source.kind!r} source cannot be downloaded here",
-            'name the program instead: {"local": {"command": "…"}}',
+            f"{source.display_name}: this command does not download {source.kind!r} sources",
+            'in the config, write {"local": {"command": "…"}}',
         )
 
 

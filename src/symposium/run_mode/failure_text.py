@@ -20,15 +20,23 @@ Return: TypeAlias = Literal["session/resume", "session/load", "fresh"]
 BEING_STARTED: Final = "It is being restarted."
 
 NOT_RUNNING: Final = (
-    "The agent of this session is not running. `/symposium:retry` restarts it; "
-    "`/symposium:config` chooses another agent first."
+    "The agent of this session is not running. `/symposium:retry` restarts it. "
+    "To choose another agent before that, type `/symposium:config`."
 )
 
 NOTHING_TO_SEND: Final = "The agent is running; there is no unanswered message to send again.\n"
 
+NOT_RUNNING_YET: Final = (
+    "The agent is not running yet; there is no unanswered message to send again.\n"
+)
+
 NOTHING_SAID: Final = "There is nothing to summarize: this session has no messages yet.\n"
 
 _WIDTH: Final = 300
+
+_OTHER_AGENT: Final = "To choose another agent before that, type `/symposium:config`."
+
+_WAYS_ON: Final = f"`/symposium:retry` tries again. {_OTHER_AGENT}"
 
 
 def exit_manner(death: RpcError) -> str:
@@ -70,13 +78,19 @@ def offer(*, was_interrupted: bool) -> str:
 
 def gave_up(failures: int, window: float, reason: str) -> str:
     """Report that the agent is no longer restarted."""
-    often = f"It has failed {failures} times within {window / 60:g} minutes and is"
-    start = "It is" if failures == 1 else often
-    why = f" ({one_line(reason, width=_WIDTH)})" if reason else ""
-    return (
-        f"{start} not restarted{why}. `/symposium:retry` tries once more; "
-        "`/symposium:config` chooses another agent first."
+    often = (
+        f"It has failed {failures} times within {window / 60:g} minutes, so Symposium does not "
+        "restart it again"
     )
+    start = "It is not restarted" if failures == 1 else often
+    why = f" ({one_line(reason, width=_WIDTH)})" if reason else ""
+    return f"{start}{why}. {_WAYS_ON}"
+
+
+def not_reopened(reason: str) -> str:
+    """Report that the restarted agent did not open the session."""
+    why = f" ({one_line(reason, width=_WIDTH)})" if reason else ""
+    return f"It was restarted but did not open this session{why}. {_WAYS_ON}"
 
 
 def notice(*parts: str) -> str:
@@ -94,7 +108,14 @@ CHOICES: Final = (
     "`SAVE` continues this session\n"
     "- or fix the problem and send any message to try again\n"
 )
-"""Available inputs in a session without an agent; every screen there ends with them."""
+"""Available inputs in a session without an agent; most screens there end with them."""
+
+WAIT_CHOICES: Final = (
+    "- `/symposium:config` - choose another agent, or turn mods off; "
+    "`SAVE` continues this session\n"
+    "- or send any message to wait for the agent again\n"
+)
+"""Available inputs after the user has stopped waiting for a slow agent."""
 
 MESSAGE_SAVED: Final = "Your message is saved; the agent answers it as soon as it runs."
 
@@ -121,20 +142,25 @@ class StartProblem(Struct, frozen=True):
     Attributes:
         reason: the problem and its place, in Markdown.
         fix: advice for a fix; may be empty.
+        choices: the available inputs, at the end of the text.
     """
 
     reason: str
     fix: str = ""
+    choices: str = CHOICES
 
     def text(self) -> str:
         """Format the reason, the fix, and the available inputs."""
         fix = f"{self.fix.rstrip()}\n\n" if self.fix else ""
-        return f"{NO_AGENT} {self.reason.rstrip()}\n\n{fix}{CHOICES}"
+        return f"{NO_AGENT} {self.reason.rstrip()}\n\n{fix}{self.choices}".rstrip() + "\n"
 
 
 def of_file(error: ConfigError) -> StartProblem:
     """Describe a config file that cannot be used."""
-    fix = "The file is unchanged. If you set up a new one, the old content is saved beside it."
+    fix = (
+        "The file is unchanged. If you set up a new one, Symposium saves the old content in a file "
+        "next to it."
+    )
     return StartProblem(f"The config file cannot be used:\n\n{error}", fix)
 
 
@@ -149,19 +175,20 @@ def of_chain(error: RpcError, config: Config, path: Path) -> StartProblem:
     data = as_object(error.data)
     if data.get("reason") == "policy":
         return StartProblem(
-            f"Your policy rules cannot be read, so no agent starts:\n\n{data.get('detail')}"
+            f"Your policy rules cannot be read, so no agent starts:\n\n{data.get('detail')}",
+            "Fix the file, then send any message to try again.",
+            choices="",
         )
     name = str(data.get("component") or data.get("mod") or "")
     mods = {mod.name for mod in config.mods if mod.enabled}
     if name in mods:
         who = f"The mod `{name}`"
-        place = "It is one of the mods"
         number = [mod.name for mod in config.mods].index(name) + 1
-        fix = f"To turn it off, type `/symposium:config`, then `{number}`. "
+        fix = f"To turn it off, type `/symposium:config`, then `{number}`, then `SAVE`. "
     else:
         agent = shown_agent(config.agent)
-        who, place, fix = f"The agent `{agent}`", "It is the agent", ""
-    reason = f"{who} {failure_manner(error)}\n\n{place} in `{path}`."
+        who, fix = f"The agent `{agent}`", ""
+    reason = f"{who} {failure_manner(error)}\n\nThe config file is `{path}`."
     return StartProblem(reason, (_LOG_IN if error.code == AUTH_REQUIRED else "") + fix)
 
 
@@ -172,7 +199,7 @@ def failure_manner(error: RpcError) -> str:
         return f"requires a login: {_shown(error)}"
     match data.get("reason"):
         case "component_exited":
-            return f"did not start: it{_ended(data)}"
+            return f"did not start: {_ended(data)}"
         case "initialize_timeout":
             wait = f"did not answer `initialize` within {data.get('seconds')} seconds"
             return f"{wait}; check that it speaks ACP."
@@ -187,14 +214,14 @@ def _version(data: Mapping[str, Any]) -> str:
     if data.get("reason") != VERSION_MISMATCH:
         return ""
     answered, selected = data.get("answered"), data.get("selected")
-    differs = f"it speaks version {answered} of ACP; this connection uses version {selected}"
+    differs = f"it uses version {answered} of ACP, but this connection uses version {selected}"
     return f"{differs}. To fix that, {data.get('hint')}."
 
 
 def _ended(data: Mapping[str, Any]) -> str:
     argv = data.get("argv")
     words = as_list(argv)
-    command = f" (`{shlex.join(map(str, words))}`)" if words else ""
+    command = f"its command `{shlex.join(map(str, words))}`" if words else "it"
     if data.get("signal") is not None:
         how = f"was killed by {data['signal']}"
     elif data.get("exitCode") is not None:

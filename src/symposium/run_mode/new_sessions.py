@@ -206,7 +206,9 @@ class NewSessions:
             and _loads(self.offered)
             and not _loads(chain.initialize_result)
         ):
-            raise RpcError(METHOD_NOT_FOUND, f"{method}: the agent of the current config cannot")
+            raise RpcError(
+                METHOD_NOT_FOUND, f"{method}: the agent of the current config does not support this"
+            )
 
     def _load(self) -> LoadedConfig | None:
         try:

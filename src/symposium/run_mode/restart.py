@@ -14,7 +14,15 @@ from symposium.chain.restart_policy import FailureWindow, resume_methods
 from symposium.config.user_config import Config
 from symposium.run_mode.chat import text_line, update_line
 from symposium.run_mode.connection import EditorConnection
-from symposium.run_mode.failure_text import BEING_STARTED, Return, came_back, gave_up, notice, offer
+from symposium.run_mode.failure_text import (
+    BEING_STARTED,
+    Return,
+    came_back,
+    gave_up,
+    not_reopened,
+    notice,
+    offer,
+)
 from symposium.run_mode.open_chain import HostRequest, OpenChain
 from symposium.run_mode.sessions import Session
 
@@ -200,7 +208,7 @@ class AgentRestart:
             reopened = await reopening.run()
         except RpcError as error:
             if chain.death is None:
-                self._stop_one(session, gave_up(1, self._terms.window, str(error)))
+                self._stop_one(session, not_reopened(str(error)))
             return
         finally:
             self._reopening = None

@@ -30,7 +30,9 @@ from symposium.planning.recommendations import effects_of, identity
 from symposium.tasks.handlers.approvals import item_of, lines_of
 from symposium.tasks.recipe_files import read_set_up
 
-REST: Final = "Any other message goes to the agent and changes nothing."
+REST: Final = (
+    "Any other message goes to the agent; `/symposium:recommendations` shows this question again."
+)
 
 _TRUST: Final = re.compile(r"trust", re.IGNORECASE)
 _LATER: Final = re.compile(r"not now|no", re.IGNORECASE)
@@ -60,8 +62,8 @@ class TrustOffer:
     def text(self) -> str:
         """Return the text that asks for the decision, with all questions."""
         return (
-            f"**This workspace wants to run something that needs your decision** "
-            f"(`{_code(self.workspace)}`). Until then, Symposium uses none of it.\n\n"
+            f"**This workspace contains items that need your decision** "
+            f"(`{_code(self.workspace)}`). Until you decide, Symposium uses none of them.\n\n"
             f"{_fenced(consent_text(self.questions))}\n\n"
             f"Answer `trust`, `not now`, or `never`. {REST}\n\n"
         )
@@ -74,12 +76,12 @@ class TrustOffer:
         items = [each.item for each in self.questions]
         if _TRUST.fullmatch(answer):
             self.adviser.trust.grant(items)
-            return "Trusted. If it changes, you are asked again.\n\n"
+            return "Trusted. If the content changes, Symposium asks you again.\n\n"
         if _NEVER.fullmatch(answer):
             self.adviser.trust.refuse(items)
-            return "Not used. You are asked again only if it changes.\n\n"
+            return "Symposium does not use them. It asks you again only if they change.\n\n"
         self.passed.update(map(question_key, self.questions))
-        return "Not used. You are asked again when Symposium restarts.\n\n"
+        return "Not used. Symposium asks you again after it restarts.\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class ChangeOffer:
         added, removed = self.changes.additions, self.changes.removals
         lines = [line for at, each in enumerate(added, 1) for line in _added(at, each)]
         lines += [_removed(at, each) for at, each in enumerate(removed, len(added) + 1)]
-        words = ["`add` (or `add 1 3`)"] if added else []
+        words = ["`add` (with numbers, such as `add 1`, only those)"] if added else []
         words += ["`remove`"] if removed else []
         return (
             "**New recommendations for this workspace**\n\n"
@@ -133,7 +135,7 @@ class ChangeOffer:
                 *map(_identity, self.changes.removals),
             ]
             self.passed.update(f"{self.workspace}\0{each}" for each in offered)
-            return "Nothing was changed.\n\n"
+            return "Nothing was changed. Symposium offers this again after it restarts.\n\n"
         verb = found[1].lower()
         adds, removes = self._chosen(verb, _numbers(found[2]))
         if verb == "never":
@@ -163,7 +165,7 @@ class ChangeOffer:
         messages += [f"Removed {_names(remove)}."] if remove else []
         if not messages:
             return "Nothing was changed: the config already has this.\n\n"
-        return f"{' '.join(messages)} New sessions use this.\n\n"
+        return f"{' '.join(messages)} New sessions use the changed list of mods.\n\n"
 
 
 WorkspaceOffer: TypeAlias = TrustOffer | ChangeOffer
@@ -238,7 +240,12 @@ def _numbers(text: str) -> list[int]:
 
 def _added(at: int, addition: Addition) -> Iterable[str]:
     mod = addition.recommendation.mod
-    whose = {"built-in": "", "remote": "", "user": "your own list", "workspace": "this workspace"}
+    whose = {
+        "built-in": "",
+        "remote": "",
+        "user": "from your own list",
+        "workspace": "recommended by this workspace",
+    }
     parts = [addition.because, whose[addition.recommendation.layer]]
     because = "; ".join(filter(None, parts))
     yield f"+ {at}. {_line(mod.name)}" + (f" ({_line(because)})" if because else "")

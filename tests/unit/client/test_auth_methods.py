@@ -31,7 +31,7 @@ def test_older_form_of_a_terminal_login_is_shown_as_a_command() -> None:
     [{"vars": [{"name": "API_KEY"}]}, {"vars": ["API_KEY"]}, {"varName": "API_KEY"}],
 )
 def test_environment_variable_is_named(form: dict[str, Any]) -> None:
-    assert "Set `API_KEY` where your editor is started" in shown(
+    assert "Set `API_KEY` in the environment of your editor" in shown(
         {"id": "e", "name": "E", "type": "env_var", **form}
     )
 

@@ -15,7 +15,7 @@ from symposium.permissions.verdict import UNREADABLE, PolicyError, RuleLocation,
 
 ROOT = Path(__file__).parents[3]
 GOOD = '[[rule]]\nname = "x"\neffect = "allow"\ncommand = "ls"\n'
-EXAMPLE = "docs/how-to/policy.md contains a complete example"
+EXAMPLE = 'the page "Decide what agents may do" contains a complete example'
 KEYS = (
     "known keys: name, effect, command, write, read, tool, options, anywhere, accepts, match, "
     "not_match"

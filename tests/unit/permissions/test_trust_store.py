@@ -257,8 +257,8 @@ def test_a_file_of_another_user_trusts_nothing(
     assert not asked.is_trusted(item())
     reason = f"it belongs to user {os.getuid()}, not to you"
     assert asked.problem == (
-        f"{tmp_path / 'trust.json'} is unusable ({reason}), so nothing is trusted; "
-        "fix it, or answer again"
+        f"cannot use {tmp_path / 'trust.json'} ({reason}), so nothing is trusted; "
+        "fix the file, or decide again"
     )
 
 

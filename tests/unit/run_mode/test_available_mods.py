@@ -38,7 +38,7 @@ def test_first_mods_suit_the_workspace(files: list[str], names: list[str], tmp_p
     found = suited(mods, str(tmp_path / "src"))
 
     assert [entry.name for entry, _ in found] == names
-    assert all("tokens a session" in text for _, text in found)
+    assert all("tokens per session" in text for _, text in found)
     # A mod of another source has no spec here, even with the name of a built-in one.
     mine = ModEntry("cargo", source=ComponentSource("local", {"command": "x"}))
     assert suited([mine], str(tmp_path / "src")) == [(mine, "")]

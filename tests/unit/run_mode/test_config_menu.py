@@ -12,6 +12,7 @@ from symposium.config.component_source import ComponentSource
 from symposium.config.user_config import Config, ConfigChangedError, ModEntry
 from symposium.errors import SymposiumError
 from symposium.run_mode.chat import Dialog, Input
+from symposium.run_mode.failure_text import StartProblem
 from symposium.run_mode.menu.main_menu import WELCOME, NotStartedError, first_time, main_menu
 from symposium.run_mode.menu.pickers import (
     agent_label,
@@ -114,7 +115,7 @@ async def visit(config: Config, *words: str, host: FakeHost | None = None) -> Di
 
 async def first_visit(*words: str, host: FakeHost | None = None) -> Dialogue:
     dialogue = Dialogue(host or FakeHost())
-    mods = ((SPARKLE, "Guides the agent. About 620 tokens a session."), (CARGO, ""))
+    mods = ((SPARKLE, "Guides the agent. About 620 tokens per session."), (CARGO, ""))
     await dialogue.play(lambda talk: first_time(talk, dialogue.host, mods), words)
     return dialogue
 
@@ -391,14 +392,16 @@ async def test_menu_stays_open_when_saving_fails() -> None:
 async def test_file_changed_on_disk_is_overwritten_only_by_a_second_save() -> None:
     host = FakeHost(faults=[ConfigChangedError("changed", "look"), ConfigChangedError("again", "")])
     it = await visit(THREE, "save", "1", "save", "save", host=host)
-    assert "changed on disk" in it.said[1][0]
-    assert "changed on disk" in it.said[3][0]
+    assert "has changed since" in it.said[1][0]
+    assert "has changed since" in it.said[3][0]
     assert (len(host.overwritten), host.saved, it.is_over) == (1, [], True)
 
 
 @pytest.mark.requirement("run-mode.setup-start-failed")
 async def test_setup_stays_open_when_the_agent_does_not_start() -> None:
-    host = FakeHost(faults=[NotStartedError("it did not start: no such file", "Choose another.")])
+    host = FakeHost(
+        faults=[NotStartedError(StartProblem("it did not start: no such file", "Choose another."))]
+    )
     it = await first_visit("1", "save", "save", host=host)
     (answer,) = it.said[2]
     assert "it did not start: no such file\n\nChoose another.\n\n" in answer
@@ -413,7 +416,7 @@ async def test_setup_welcomes_and_then_shows_the_menu_with_every_mod() -> None:
     assert it.said[0] == [WELCOME, render_agents(AGENTS.agents, "cancel")]
     explained = (
         "**Mods for this workspace**\n\n"
-        "- `sparkle`: Guides the agent. About 620 tokens a session.\n- `cargo`\n\n"
+        "- `sparkle`: Guides the agent. About 620 tokens per session.\n- `cargo`\n\n"
         "They are on. To turn one off, type its number in the menu below, then `SAVE`."
     )
     assert it.said[1] == ["Agent set to `Claude Code`.", explained, shown(config)]

@@ -14,6 +14,7 @@ from symposium.run_mode.failure_text import (
     came_back,
     exit_manner,
     gave_up,
+    not_reopened,
     notice,
     of_chain,
     offer,
@@ -74,23 +75,36 @@ def test_the_parts_of_a_notice_are_one_paragraph() -> None:
     ("failures", "reason", "text"),
     [
         (1, "", "It is not restarted."),
-        (2, "", "It has failed 2 times within 10 minutes and is not restarted."),
-        (3, "why\nso", "It has failed 3 times within 10 minutes and is not restarted (why so)."),
+        (2, "", "It has failed 2 times within 10 minutes, so Symposium does not restart it again."),
+        (
+            3,
+            "why\nso",
+            (
+                "It has failed 3 times within 10 minutes, so Symposium does not restart it again "
+                "(why so)."
+            ),
+        ),
     ],
 )
 def test_the_end_of_the_restarts_gives_its_reason_and_the_ways_on(
     failures: int, reason: str, text: str
 ) -> None:
     assert gave_up(failures, 600.0, reason) == (
-        f"{text} `/symposium:retry` tries once more; "
-        "`/symposium:config` chooses another agent first."
+        f"{text} `/symposium:retry` tries again. "
+        "To choose another agent before that, type `/symposium:config`."
     )
+
+
+@pytest.mark.requirement("stories.a-04-gives-up")
+def test_session_that_the_restarted_agent_does_not_open_is_described() -> None:
+    text = "It was restarted but did not open this session (no)."
+    assert not_reopened("no").startswith(f"{text} `/symposium:retry` tries again.")
 
 
 PATH = Path("/home/config.jsonc")
 CONFIG = Config("claude", (ModEntry("off", enabled=False), ModEntry("tag")))
 AGENT = "**This session has no agent yet.** The agent `claude`"
-AGENT_END = f"\n\nIt is the agent in `{PATH}`.\n\n"
+AGENT_END = f"\n\nThe config file is `{PATH}`.\n\n"
 LOG_IN = (
     "Log in with the agent's own command in a terminal, then send any message here to try again."
 )
@@ -104,8 +118,8 @@ EXITED: dict[str, Any] = {"reason": "component_exited", "component": "claude"}
         (
             RpcError(INTERNAL_ERROR, {**EXITED, "argv": ["a b", 1], "signal": "SIGKILL"}),
             (
-                "did not start: it (`'a b' 1`) was killed by SIGKILL and wrote nothing to stderr. "
-                "Check that it speaks ACP."
+                "did not start: its command `'a b' 1` was killed by SIGKILL and wrote nothing to "
+                "stderr. Check that it speaks ACP."
             ),
         ),
         (
@@ -137,7 +151,7 @@ EXITED: dict[str, Any] = {"reason": "component_exited", "component": "claude"}
                 {"reason": VERSION_MISMATCH, "answered": 2, "selected": 1, "hint": "update it"},
             ),
             (
-                "did not start: it speaks version 2 of ACP; this connection uses version 1. "
+                "did not start: it uses version 2 of ACP, but this connection uses version 1. "
                 "To fix that, update it."
             ),
         ),
@@ -168,8 +182,8 @@ def test_the_fix_fits_the_failed_component() -> None:
     mod = of_chain(RpcError(INTERNAL_ERROR, {"mod": "tag", "reason": "broke"}), CONFIG, PATH)
     assert mod.text() == (
         "**This session has no agent yet.** The mod `tag` did not start: Internal error: broke"
-        f"\n\nIt is one of the mods in `{PATH}`.\n\n"
-        f"To turn it off, type `/symposium:config`, then `2`.\n\n{CHOICES}"
+        f"\n\nThe config file is `{PATH}`.\n\n"
+        f"To turn it off, type `/symposium:config`, then `2`, then `SAVE`.\n\n{CHOICES}"
     )
     # A mod that is turned off is in no chain.
     disabled = of_chain(RpcError(INTERNAL_ERROR, {"component": "off"}), CONFIG, PATH)
@@ -178,5 +192,5 @@ def test_the_fix_fits_the_failed_component() -> None:
     policy = of_chain(RpcError(INTERNAL_ERROR, {"reason": "policy", "detail": "x:1"}), CONFIG, PATH)
     assert policy.text() == (
         "**This session has no agent yet.** Your policy rules cannot be read, so no agent starts:"
-        f"\n\nx:1\n\n{CHOICES}"
+        "\n\nx:1\n\nFix the file, then send any message to try again.\n"
     )

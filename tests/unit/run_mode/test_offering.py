@@ -103,12 +103,12 @@ def test_suited_mods_are_offered_and_added_only_by_an_answer(scene: Scene) -> No
     offer = scene.offer()
     assert offer is not None
     text = offer.text()
-    assert "+ 1. one (your own list)" in text
-    assert "+ 2. two (because `x` exists; your own list)" in text
+    assert "+ 1. one (from your own list)" in text
+    assert "+ 2. two (because `x` exists; from your own list)" in text
     assert "runs: npx -y two" in text
     assert "sets: KEY=v" in text
     assert scene.config.read_text() == CONFIG
-    assert scene.do("add") == "Added `one`, `two`. New sessions use this.\n\n"
+    assert scene.do("add") == "Added `one`, `two`. New sessions use the changed list of mods.\n\n"
     assert scene.mods() == ["own", "one", "two"]
     after = scene.config.read_text()
     for kept in ("// mine", '{ "name": "own" }, // by hand', "/* between */"):
@@ -121,7 +121,7 @@ def test_suited_mods_are_offered_and_added_only_by_an_answer(scene: Scene) -> No
 def test_part_of_an_offer_can_be_added(scene: Scene) -> None:
     scene.users(USERS)
     (scene.workspace / "x").write_text("")
-    assert scene.do("ADD 2") == "Added `two`. New sessions use this.\n\n"
+    assert scene.do("ADD 2") == "Added `two`. New sessions use the changed list of mods.\n\n"
     assert scene.mods() == ["own", "two"]
     offer = scene.offer()
     assert offer is not None
@@ -164,7 +164,7 @@ def test_unsuited_mods_are_removed_only_by_an_answer(scene: Scene) -> None:
     (scene.home / "recommendation-answers.json").write_text(
         (scene.home / "recommendation-answers.json").read_text().replace('"kept"', '"unkept"')
     )
-    assert scene.do("remove") == "Removed `two`. New sessions use this.\n\n"
+    assert scene.do("remove") == "Removed `two`. New sessions use the changed list of mods.\n\n"
     assert scene.mods() == ["own", "one"]
     assert "// by hand" in scene.config.read_text()
 
@@ -207,7 +207,7 @@ def test_workspace_recommendations_need_trust_before_an_offer(scene: Scene) -> N
     assert "Trusted" in scene.do("trust")
     offer = scene.offer()
     assert isinstance(offer, ChangeOffer)
-    assert "+ 1. one (this workspace)" in offer.text()
+    assert "+ 1. one (recommended by this workspace)" in offer.text()
     scene.stored(USERS.replace("one", "evil"))
     offer = scene.offer()
     assert isinstance(offer, TrustOffer)

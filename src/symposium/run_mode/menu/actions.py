@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import structs
+
 from peerwire.errors import INTERNAL_ERROR, RpcError
 from peerwire.jsonrpc.values import as_object
 from symposium.chain.messages import ChainMessage
@@ -58,12 +60,15 @@ def for_whom(here: Config, saved: Config, agents: Sequence[AgentChoice]) -> str:
         return ""
     theirs, ours = agent_label(saved.agent, agents), agent_label(here.agent, agents)
     if theirs != ours:
-        text = f"New sessions use {theirs}; this session continues with {ours}."
+        text = f"New sessions use {theirs}; this session continues with {ours}. To use {theirs}"
     elif _is_same_agent(here, saved):
-        text = "New sessions use these mods; this session keeps its mods."
+        text = "New sessions use these mods; this session keeps its mods. To use the new mods"
     else:
-        text = "New sessions use this configuration; this session does not change."
-    return f"{text} To use it, open a new thread or session."
+        text = (
+            "New sessions use this configuration; this session does not change. "
+            "To use the new configuration"
+        )
+    return f"{text}, open a new thread or session."
 
 
 def _is_same_agent(one: Config, other: Config) -> bool:
@@ -133,9 +138,8 @@ class MenuActions:
             try:
                 notes = await start_agent_for(self._connection, self._session, config)
             except NotStartedError as error:
-                raise NotStartedError(
-                    "\n\n".join([*messages, error.message]), error.hint
-                ) from error
+                reason = "\n\n".join([*messages, error.problem.reason])
+                raise NotStartedError(structs.replace(error.problem, reason=reason)) from error
             return [*messages, _STARTING, *notes]
         agents = (await self.agents()).agents
         chain = self._session.chain
@@ -156,7 +160,9 @@ class MenuActions:
         """Return the message for leaving without saving."""
         if self._session.setup is not None:
             if self._is_saved:
-                return "Configuration cancelled. The configuration that you saved stays."
+                return (
+                    "Configuration cancelled. The configuration that you saved before is unchanged."
+                )
             again = _SET_UP_AGAIN if self._is_first else ""
             return f"Configuration cancelled. Nothing was changed.{again}"
         return f"Configuration cancelled. {self._way_on()}"
@@ -190,7 +196,7 @@ async def start_agent_for(
         result = await _made_session(chain, setup)
     except RpcError as error:
         problem = start_problem(connection, error, config)
-        raise NotStartedError(problem.reason, problem.fix) from error
+        raise NotStartedError(problem) from error
     inner_id = str(result["sessionId"])
     session.state.origin = origin_of(setup)
     session.setup = None

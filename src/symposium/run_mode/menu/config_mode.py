@@ -125,7 +125,8 @@ class ConfigMode:
                     await script(talk)
                 if caught.error is not None:
                     _log.error("the menu failed", exc_info=caught.error)
-                    self.say(session, f"The menu failed; nothing was changed: {caught.error}")
+                    way_on = "`/symposium:config` shows the current configuration."
+                    self.say(session, f"The menu failed: {caught.error}. {way_on}")
             finally:
                 # After another way out, the session may already have another dialog.
                 if session.menu is talk:

@@ -42,11 +42,13 @@ class LoginMenu:
     async def log_in(self, talk: Dialog, method: AuthMethod) -> bool:
         """Log in by a method; return whether the agent reports success."""
         if not method.is_ours:
+            how = f"To log in with {method.name}: {method.opens}\n"
             if method.command:
-                how = f"run this command in a terminal:\n\n    {method.command}\n\nThen"
-            else:
-                how = f"do this yourself: {method.opens}\n\nThen"
-            talk.say(f"To log in with {method.name}, {how} type `retry` here.\n")
+                how = (
+                    f"To log in with {method.name}, run this command in a terminal:\n\n"
+                    f"    {method.command}\n\nThen type `retry` here.\n"
+                )
+            talk.say(how)
             return False
         talk.say(_WAITING)
         error = await self._unless_typed(talk, method.id)

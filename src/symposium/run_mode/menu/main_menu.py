@@ -15,6 +15,7 @@ from symposium.catalog import OTHER_NAMES
 from symposium.config.user_config import Config, ConfigChangedError
 from symposium.errors import SymposiumError
 from symposium.run_mode.chat import Dialog
+from symposium.run_mode.failure_text import StartProblem
 from symposium.run_mode.menu.pickers import (
     LEAVES,
     SuitedMod,
@@ -39,17 +40,26 @@ _MOVE: Final = re.compile(r"move\s+(\S+)\s+to\s+(\d+|start|end)", re.IGNORECASE 
 _ADD: Final = re.compile(r"(?:add|m)(?:\s+(.+))?", re.IGNORECASE | re.DOTALL)
 _REMOVE: Final = re.compile(r"(?:remove|r)\s+(.+)", re.IGNORECASE)
 _CHANGED: Final = (
-    "The configuration file has been changed on disk since this menu was opened. "
+    "The configuration file has changed since you opened this menu. "
     "`SAVE` again to overwrite it, or `CANCEL` to keep it."
 )
 _SAVED_ONLY: Final = "The configuration is saved, but the agent did not start."
 _TRY: Final = "Choose another agent with `A`, or fix the problem and `SAVE` again."
+_WAIT: Final = "Choose another agent with `A`, or `SAVE` again to wait."
 _NO_MODS: Final = "No mods configured."
 _COMMANDS: Final = frozenset({"save", "cancel", "agent", "move", "add", "remove"})
 
 
 class NotStartedError(SymposiumError):
-    """The config is saved, but its agent does not start."""
+    """The config is saved, but its agent does not start.
+
+    Attributes:
+        problem: the reason.
+    """
+
+    def __init__(self, problem: StartProblem) -> None:
+        super().__init__(problem.reason, problem.fix)
+        self.problem = problem
 
 
 async def first_time(
@@ -166,7 +176,7 @@ class _Menu:
 
     async def _saved(self, notes: Sequence[str] | Left) -> bool:
         if notes == "cancel":
-            self._talk.say(_TRY)
+            self._talk.say(_WAIT)
         elif notes == "config":
             await self.redisplay()
         else:

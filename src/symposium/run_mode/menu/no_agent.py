@@ -13,9 +13,10 @@ from symposium.run_mode.failure_text import (
     CHOICES,
     MESSAGE_NOT_SAVED,
     MESSAGE_SAVED,
+    NOT_RUNNING_YET,
     NOTHING_SAID,
-    NOTHING_TO_SEND,
     STILL,
+    WAIT_CHOICES,
     StartProblem,
     of_file,
 )
@@ -90,10 +91,10 @@ async def _start(
             talk, agentless.start(), agentless.own_answer, is_said=is_said
         )
     except NotStartedError as error:
-        problem = StartProblem(error.message, error.hint).text()
+        problem, choices = error.problem.text(), error.problem.choices or error.problem.fix
         kept = [MESSAGE_SAVED] if agentless.keeps() else []
         is_known = problem == before and not talk.is_first_turn
-        for text in [STILL, *kept, CHOICES] if is_known else [problem, *kept]:
+        for text in [STILL, *kept, choices] if is_known else [problem, *kept]:
             talk.say(text)
         return problem
     match notes:
@@ -103,7 +104,7 @@ async def _start(
             talk.say(CHOICES)
             return before or CHOICES
         case "cancel":
-            talk.say(f"{NOT_SENT}{CHOICES}" if agentless.keeps() else CHOICES)
+            talk.say(f"{NOT_SENT}{WAIT_CHOICES}" if agentless.keeps() else WAIT_CHOICES)
             agentless.forget()
             return before or CHOICES
         case _:
@@ -114,12 +115,12 @@ async def _start(
 
 RETRY_TEXT: Final = (
     "The config file cannot be read; set up a new one here. "
-    "`SAVE` saves the old content beside it.\n"
+    "`SAVE` first copies the old content to another file.\n"
 )
 
 _WITHOUT_AGENT: Final = {
     **dict.fromkeys(RECOMMENDATIONS, NO_OFFERS),
-    **dict.fromkeys(RETRY, NOTHING_TO_SEND),
+    **dict.fromkeys(RETRY, NOT_RUNNING_YET),
     **dict.fromkeys(RECAP, NOTHING_SAID),
 }
 """Answers to commands about an agent in a session without one."""
@@ -204,9 +205,10 @@ class AgentlessSession:
             loaded = load(self._connection.settings.config)
         except ConfigError as error:
             cause = of_file(error)
-            raise NotStartedError(cause.reason, cause.fix) from error
+            raise NotStartedError(cause) from error
         if loaded is None:
-            raise NotStartedError("The config file no longer exists.", "")
+            reason = "The config file no longer exists; `/symposium:config` sets up a new one."
+            raise NotStartedError(StartProblem(reason))
         return await start_agent_for(self._connection, self._session, loaded.config)
 
     async def choose(self, talk: Dialog) -> bool:

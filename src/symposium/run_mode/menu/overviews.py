@@ -1,6 +1,7 @@
 """Status, help, agents, and mods as text."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from symposium.chain.monitoring import Latency
 from symposium.chain.running_chain import reaches
@@ -10,6 +11,11 @@ from symposium.run_mode.chat import AGENTS, COMMANDS, HELP, MODS, STATUS
 from symposium.run_mode.connection import EditorConnection
 from symposium.run_mode.open_chain import OpenChain
 from symposium.run_mode.sessions import Session, Sessions
+
+_MENU_HINT: Final = (
+    "In the menu of `/symposium:config`, `ADD` adds a mod, and a mod's number turns it on or off."
+)
+_UNREADABLE: Final = "the config file cannot be read"
 
 
 def running_text(session: Session) -> str:
@@ -53,9 +59,11 @@ async def _agents(connection: EditorConnection) -> str:
     choices = await connection.settings.directory.choices()
     try:
         loaded = load(connection.settings.config)
+        chosen = "none yet"
+        if loaded is not None:
+            chosen = agent_label(loaded.config.agent, choices.agents)
     except ConfigError:
-        loaded = None
-    chosen = "none yet" if loaded is None else agent_label(loaded.config.agent, choices.agents)
+        chosen = _UNREADABLE
     warning = [f"Warning: {choices.warning}", ""] if choices.warning else []
     lines = [
         "## Agents",
@@ -75,7 +83,10 @@ async def _mods_overview(connection: EditorConnection) -> str:
     from symposium.run_mode.menu.pickers import table
 
     choices = await connection.settings.directory.mods()
-    configured = _configured(connection)
+    try:
+        configured, missing = _configured(connection), "none configured"
+    except ConfigError:
+        configured, missing = (), _UNREADABLE
     names = {mod.name for mod in configured}
     rows = [(mod.name, mod.description) for mod in choices.mods if mod.name not in names]
     marks = {True: "x", False: " "}
@@ -87,20 +98,17 @@ async def _mods_overview(connection: EditorConnection) -> str:
         "",
         *warning,
         "**Mods for new sessions:**",
-        *(mods or ["(none configured)"]),
+        *(mods or [f"({missing})"]),
         "",
         *more,
-        "In the menu of `/symposium:config`, `ADD` adds a mod; its number turns it on or off.",
+        _MENU_HINT,
         "",
     ]
     return "\n".join(lines)
 
 
 def _configured(connection: EditorConnection) -> Sequence[ModEntry]:
-    try:
-        loaded = load(connection.settings.config)
-    except ConfigError:
-        return ()
+    loaded = load(connection.settings.config)
     return () if loaded is None else loaded.config.mods
 
 
@@ -114,7 +122,7 @@ def status_text(session: Session, sessions: Sessions) -> str:
     """Describe the chain of a session, and the other sessions of this connection."""
     chain = session.chain
     if chain is None:
-        return "This session has no agent.\n"
+        return "This session has no agent; `/symposium:config` chooses one.\n"
     config = chain.config
     agent = shown_agent(config.agent)
     servers = [mod.name for mod in config.mods if mod.enabled and mod.kind == "mcp"]
@@ -125,7 +133,7 @@ def status_text(session: Session, sessions: Sessions) -> str:
         "",
         f"**Chain:** {' → '.join(['editor', *chain.mods, agent])}",
         *([f"**MCP servers:** {', '.join(servers)}"] if servers else []),
-        f"**Sessions on this chain:** {shared}; on other chains: {len(others)}",
+        f"**Sessions with this agent and these mods:** {shared}; other sessions: {len(others)}",
         "",
     ]
     return "\n".join([*lines, *chain.notes])

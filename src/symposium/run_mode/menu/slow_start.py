@@ -14,7 +14,8 @@ NOTICE_DELAY: Final = 2.0
 """Seconds before the user is informed that the work takes longer."""
 
 STARTING: Final = (
-    "The agent is being started or installed. It receives the messages that you send now. "
+    "Symposium is starting or installing the agent. The agent receives the messages that you send "
+    "now. "
     "`cancel` stops waiting; `/symposium:config` chooses another agent."
 )
 
