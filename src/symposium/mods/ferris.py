@@ -47,7 +47,7 @@ class FerrisTools:
         version: str | None = None,
         python: str | None = None,
     ) -> dict[str, Any]:
-        """Find the source of a package on this machine, or download it; returns its path.
+        """Find the source of a package on this machine, or download it. It returns the path.
 
         `version` is a range in the syntax of Cargo, PEP 440, or npm; default: the version in the
         lock file, else the installed one, else the latest. `python` is the path of an interpreter
@@ -60,7 +60,11 @@ class FerrisTools:
     async def search_package_source(
         self, ecosystem: EcosystemName, name: str, pattern: str, version: str | None = None
     ) -> dict[str, Any]:
-        """Return the lines of a package's source that match a regular expression."""
+        """Return the lines of a package's source that match a regular expression.
+
+        Use it to find an API. `pattern` is a Python regular expression; `version` as in
+        fetch_package_source.
+        """
         from symposium.code.packages.answers import search_answer
 
         return await search_answer(self._project, (ecosystem, name, version), pattern)
@@ -74,7 +78,10 @@ class FerrisTools:
         start_line: int = 1,
         end_line: int | None = None,
     ) -> dict[str, Any]:
-        """Read lines (counted from 1) of a file of a package's source, or list a directory."""
+        """Read a file of a package's source, or list a directory.
+
+        `path` is relative to the package; lines count from 1.
+        """
         from symposium.code.packages.answers import read_answer
 
         lines = (start_line, end_line)

@@ -178,8 +178,8 @@ async def resolve_symbol_by_name(
     """Find the definition of a symbol by its name.
 
     Use it before you make a claim about a function, class, or constant. It asks an attached editor
-    first, then a language server. It returns kind, path, line, and column, counted from 1, of each
-    match; without an exact match, symbols with similar names.
+    first, then a language server. It returns the kind, path, line, and column of each match; lines
+    and columns count from 1. Without an exact match, it returns symbols with similar names.
     """
     found = list(await call.workplace.ide.symbols(params.name))
     exact = [symbol for symbol in found if symbol.name == params.name]
@@ -232,9 +232,9 @@ class GetPackageSourceParams(Struct, forbid_unknown_fields=True):
 async def get_package_source(params: GetPackageSourceParams, call: ToolInvocation) -> ToolAnswer:
     """Find, search, or read the source of a Python, npm, or Rust dependency.
 
-    Use it instead of guessing an API from memory. By default it uses the version of this project,
-    from this machine, and downloads only what is missing. It returns where the source is; with
-    `pattern` also the matches, with `path` the lines of that file.
+    Use it instead of guessing an API from memory. By default it uses the version that this project
+    depends on. It reads the copy on this machine, or downloads it. It returns where the source is;
+    with `pattern` also the matches, with `path` the lines of that file.
     """
     root = call.workplace.root
     named: Named = (params.ecosystem, params.name, params.version)
@@ -295,9 +295,9 @@ async def get_rust_crate_source(
 ) -> ToolAnswer:
     """Find the source of a Rust crate, and search it.
 
-    Use it instead of guessing a crate's API from memory. By default it uses the version of this
-    project, from this machine, and downloads only what is missing. It returns where the source is;
-    with `pattern` also the matches, separately for examples and for other files.
+    Use it instead of guessing a crate's API from memory. By default it uses the version that this
+    project depends on. It reads the copy on this machine, or downloads it. It returns where the
+    source is; with `pattern` also the matches, separately for examples and for other files.
     """
     root = call.workplace.root
     data = await crate_answer(root, params.crate_name, params.version, params.pattern)

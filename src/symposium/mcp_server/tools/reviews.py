@@ -201,7 +201,8 @@ class RequestReviewParams(Struct, forbid_unknown_fields=True):
         Meta(
             min_length=1,
             max_length=500,
-            description="Git range of the commits, such as main..HEAD or HEAD~2..HEAD, or HEAD.",
+            description="Git range, such as main..HEAD or HEAD~2..HEAD. A single revision, such as "
+            "HEAD, compares it with the working tree.",
         ),
     ]
     title: Annotated[

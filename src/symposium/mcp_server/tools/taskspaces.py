@@ -98,8 +98,9 @@ class FinishTaskspaceParams(Struct, forbid_unknown_fields=True):
 async def finish_taskspace(params: FinishTaskspaceParams, call: ToolInvocation) -> ToolAnswer:
     """Report that the task of your taskspace is finished, with its result.
 
-    Commit your work first, then call it once at the end. The agent that spawned the taskspace and
-    waits for it receives the result. The user sees the task as finished and not yet reviewed.
+    Commit your work first, then call it once at the end. If another agent spawned the taskspace
+    and waits for it, that agent receives the result. The user sees the task as finished and not
+    yet reviewed.
     """
     where = call.workplace.taskspace()
     await call.workplace.bus.request(
@@ -137,7 +138,7 @@ async def log_progress(params: LogProgressParams, call: ToolInvocation) -> ToolA
 
     Use it after each completed step: `milestone` for a finished part, `question` when you need an
     answer, `warn` and `error` for problems, else `info`. It returns whether the line was recorded
-    or queued, and how many views show it now.
+    or queued, and how many connected views, such as editor windows, show it now.
     """
     where = call.workplace.taskspace()
     message = LogProgress(
@@ -163,11 +164,11 @@ class SignalUserParams(Struct, forbid_unknown_fields=True):
 
 @tool("taskspaces", Hints("Signal the user"), result=DeliveryReport)
 async def signal_user(params: SignalUserParams, call: ToolInvocation) -> ToolAnswer:
-    """Ask for the user's attention. It appears in the user's inbox.
+    """Ask for the user's attention, with a message in the user's inbox.
 
     Use it when you are done, or cannot continue without the user. State what you need. Call it
-    once per request. It returns whether the request was recorded or queued, and how many views
-    show it now.
+    once per request. It returns whether the request was recorded or queued, and how many
+    connected views, such as editor windows, show it now.
     """
     where = call.workplace.taskspace()
     message = SignalUser(
@@ -278,7 +279,7 @@ async def update_taskspace(params: UpdateTaskspaceParams, call: ToolInvocation) 
     """Set the name and description of your taskspace.
 
     Use it as soon as you know the goal of the task, and again when the goal changes. The user sees
-    both in the task list. It also clears the initial prompt, which marks the task as started. It
+    both in the task list. It also clears the initial prompt. This marks the task as started. It
     returns the new values.
     """
     where = call.workplace.taskspace()
