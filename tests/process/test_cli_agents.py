@@ -159,7 +159,7 @@ def test_every_built_in_agent_starts_as_the_list_offers_it(
     [
         ("sh -c 'echo my last words >&2; exit 3'", 1, "my last words"),
         ("no-such-program-here --acp", 4, "no program 'no-such-program-here' was found in"),
-        ("unknown-id", 4, "Agent 'unknown-id' not found in registry"),
+        ("unknown-id", 4, "unknown agent 'unknown-id'"),
         (f"sh -c {shlex.quote(NO_OBJECT)}", 1, "answered 3"),
     ],
 )

@@ -97,7 +97,7 @@ def print_handshake(shaken: AgentProbe) -> None:
             ("sessions", ", ".join(name.partition("/")[2] for name in shaken.session_methods)),
             ("prompts", ", ".join(["text", *prompt])),
             ("MCP servers", ", ".join(shaken.mcp_transports)),
-            ("log in by", ", ".join(logins) or "nothing needed"),
+            ("login methods", ", ".join(logins) or "none named"),
         ]
     )
 

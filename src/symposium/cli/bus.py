@@ -173,7 +173,10 @@ async def _reach(options: DaemonOptions) -> Transport:
         return connect_unix(options.compat_socket, limit=MAX_LINE)
     except OSError as error:
         text = f"the daemon does not listen at {options.compat_socket}: {error.strerror}"
-        hint = f"symposium daemon stop; symposium daemon start {' '.join(options.words())}"
+        hint = (
+            "restart it: `symposium daemon stop`, then "
+            f"`symposium daemon start {' '.join(options.words())}`"
+        )
         raise BusUnreachableError(text, hint) from error
 
 

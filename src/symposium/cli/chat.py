@@ -48,13 +48,14 @@ from symposium.planning.chain_spec import ChainSpec
 
 HELP: Final = (
     "Enter sends, Alt-Enter or Ctrl-J starts a new line, Up recalls an earlier message.",
-    "Ctrl-C cancels a turn; twice leaves. / lists the agent's commands, /quit leaves.",
+    "Ctrl-C cancels a turn; press it twice to leave.",
+    "Type / for the agent's commands, /quit to leave.",
 )
 
 NO_UNDO: Final = "a chat takes no snapshots of its directory"
 UNDO_HINT: Final = """\
 `git diff` shows the changes, `git restore PATH` undoes them
-/undo restores files in a task: `symposium task new`, then `symposium task chat`"""
+/undo works in a task: create one with `symposium task new`, then use `symposium task chat`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +238,7 @@ class ChatSession:
 
     def _on_unattended(self, permission: Permission) -> None:
         asked = summarize(permission.tool_call).text
-        self._view.line(f"[permission] {asked}: no terminal to ask the user")
+        self._view.line(f"[permission] {asked}: no terminal to ask you")
         if self._turn is not None:
             self._turn.stop()
 

@@ -157,11 +157,13 @@ def _silent(data: Mapping[str, Any], at: str) -> ReportedFailure:
 
 
 def _version(data: Mapping[str, Any], at: str) -> ReportedFailure:
-    answered = data.get("answered", "no protocolVersion")
+    answered = f"answered {data.get('answered')!r} as its version of ACP"
+    if data.get("answered") is None:
+        answered = "answered without a protocolVersion"
     return ReportedFailure(
         ExitCode.RUNTIME,
         "version",
-        f"{_component(data)} answered {answered!r} as its version of ACP ({at})",
+        f"{_component(data)} {answered} ({at})",
         str(data.get("hint", "")),
         "component",
     )

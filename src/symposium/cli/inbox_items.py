@@ -31,8 +31,8 @@ _WORDS: Final = {
 """Common words, and the kinds of permission options that they mean (ACP, permission options)."""
 
 _SHOWN_FIRST: Final = {
-    "trust": "the commands of its setup files",
-    "landing": "the landing",
+    "trust": "commands of the setup",
+    "landing": "change to land",
 }
 """Kinds of items that can change after they were shown, with the text that must be current."""
 
@@ -119,13 +119,15 @@ def check_seen(named: str, found: str, items: Sequence[InboxItem], shown: Sequen
     kind = next((item.kind for item in items if item.id == found), "")
     if kind in _SHOWN_FIRST and found not in {named, *shown}:
         raise SymposiumError(
-            f"this terminal has not shown the current version of {_SHOWN_FIRST[kind]}",
-            "read it with `symposium inbox`, then answer",
+            f"this terminal has not shown the current {_SHOWN_FIRST[kind]}",
+            "run `symposium inbox`, then answer",
         )
 
 
 def find_answer(said: str, item: InboxItem | None) -> str:
     """Return the id of a choice, given its id, name, a beginning of either, or a word.
+
+    A question and a budget also take free text, so only a full id or name is a choice there.
 
     The words are `yes` and `once` (allow this request), `always` (allow all further requests),
     `no` and `reject` (deny this request).
@@ -133,10 +135,11 @@ def find_answer(said: str, item: InboxItem | None) -> str:
     Raises:
         NotFoundError: it is ambiguous.
     """
-    if item is None or item.kind in {"question", "budget"}:
+    if item is None:
         return said
     word = said.strip().casefold()
-    for matches in (_says, _means, _starts):
+    is_free = item.kind in {"question", "budget"}
+    for matches in (_says,) if is_free else (_says, _means, _starts):
         found = [choice.id for choice in item.choices if matches(choice, word)]
         if len(found) == 1:
             return found[0]

@@ -33,7 +33,8 @@ def chain_options(command: _Command) -> _Command:
         "proxies",
         metavar="SPEC",
         multiple=True,
-        help="Mod: a name, a command line, or JSON. Repeatable, in order from editor to agent.",
+        help="Mod: a name from `symposium registry list-mods`, a command line, or JSON. "
+        "Repeatable, in order from editor to agent.",
     )
     return proxy(agent(command))
 
@@ -66,7 +67,7 @@ def bridge_options(command: _Command) -> _Command:
     mode = click.option(
         "--bridge",
         type=click.Choice(["auto", "http", "stdio", "off"]),
-        help="Connection from the agent to the mods' tools if it cannot use MCP over ACP. "
+        help="How the agent reaches the mods' tools if the agent cannot use MCP over ACP. "
         "Default: auto.",
     )
     return mode(off(command))

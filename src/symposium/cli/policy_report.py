@@ -66,7 +66,7 @@ def terminal_warning() -> str | None:
         return None
     return (
         "policy.toml does not apply to this agent: it runs in a terminal and does not ask "
-        "Symposium; see docs/how-to/policy.md"
+        'Symposium; see the page "Decide what agents may do"'
     )
 
 

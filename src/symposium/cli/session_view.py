@@ -237,7 +237,9 @@ def _done(method: str, answer: Mapping[str, Any]) -> str:
     if method == SAY:
         return f"sent; prompts in the queue: {answer.get('waiting')}"
     if method == CANCEL:
-        return "canceled the turn" if answer.get("cancelled") else "the agent is in no turn"
+        return (
+            "canceled the turn" if answer.get("cancelled") else "the agent has no turn in progress"
+        )
     return "answered"
 
 

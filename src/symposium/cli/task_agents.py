@@ -183,11 +183,11 @@ def must_have_agent(task: TaskView) -> None:
 
 def no_agent(task: TaskView) -> str:
     """Describe a task without an agent."""
-    return f"no agent works on it; {_resume(task, ' --agent AGENT')}"
+    return f"the task has no agent; {_resume(task, ' --agent AGENT')}"
 
 
 def _resume(task: TaskView, more: str = "") -> str:
-    gives = "assigns one" if more else "tries again"
+    gives = "assigns one" if more else "starts it"
     return f"`symposium task resume {task.id[:8]}{more}` {gives}"
 
 

@@ -127,8 +127,8 @@ async def left_behind(checkout: Path, base: str) -> str:
     start = base.removeprefix("refs/remotes/").removeprefix("refs/heads/")
     head = " (HEAD is detached)" if branch.code else ""
     if missing:
-        return f"starts from {start}, without {' and '.join(missing)} of {checkout}{head}"
-    return f"starts from {start}, not from HEAD of {checkout}{head}" if head else ""
+        return f"the task starts from {start}, without {' and '.join(missing)} of {checkout}{head}"
+    return f"the task starts from {start}, not from HEAD of {checkout}{head}" if head else ""
 
 
 async def resume_task(task: TaskView, agent: str | None, *, is_trusted: bool) -> int:
@@ -224,7 +224,9 @@ async def _remove_archive(
 
 
 def _show(task: TaskView, report: SafetyReport) -> None:
-    echo_plain(f"{task.name}: " + ("nothing would be lost" if report.is_safe else "not safe"))
+    echo_plain(
+        f"{task.name}: " + ("nothing would be lost" if report.is_safe else "work could be lost")
+    )
     for line in report.lines:
         echo_plain(f"- {line}")
 

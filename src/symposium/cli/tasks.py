@@ -77,7 +77,7 @@ def echo_plain(text: str, *, err: bool = False) -> None:
 def undone_lines(task: str, undone: Undone) -> tuple[str, ...]:
     """Describe what an undo has restored, and the command that reverses it."""
     again = f"`symposium task undo {task[:8]} --to {undone.before.ref}` reverses this undo"
-    return (f"restored: {undone.now.reason}", again, *undone.lines)
+    return (f'restored the snapshot "{undone.now.reason}"', again, *undone.lines)
 
 
 async def find_task(named: str) -> TaskView:
@@ -185,7 +185,7 @@ def show_task(shown: TaskShown) -> None:
         ("conflicts", "; ".join(about.conflicts)),
         ("setup", "; ".join(shown.recipe)),
         ("guidance", "; ".join(reading_lines(shown.guidance))),
-        ("not set up", _guessed(shown.guesses)),
+        ("setup guess", _guessed(shown.guesses)),
         ("snapshots", str(len(shown.snapshots))),
     ):
         if value:
@@ -204,7 +204,7 @@ def category_text(category: str) -> str:
 def _guessed(guesses: Sequence[str]) -> str:
     if not guesses:
         return ""
-    return f"{'; '.join(guesses)}; add it to .symposium/workspace.toml to run it"
+    return f"{'; '.join(guesses)}; to run these, add them to .symposium/workspace.toml"
 
 
 def is_interactive() -> bool:

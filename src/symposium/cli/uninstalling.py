@@ -64,7 +64,7 @@ class Installation:
         lines += [f"running agent     {id_}" for id_ in self.sessions]
         lines += [f"refs in clone     {clone} ({OWN_REFS}*, if any)" for clone in self.clones]
         lines += [f"files of tasks    {folder}" for folder in self.metadata]
-        lines += [f"your files        {path}" for path in self.files]
+        lines += [f"Symposium's files {path}" for path in self.files]
         for task in self.kept:
             lines.append(f"stays: worktree   {task.worktree}, branch {task.branch}")
         return lines

@@ -147,7 +147,7 @@ class Editor:
     Attributes:
         title: its display name.
         setting: adds Symposium to the editor.
-        needs: prerequisite; may be empty.
+        needs: prerequisite, as a sentence; may be empty.
         then: next step in the editor.
     """
 

@@ -19,6 +19,6 @@ def _value(launch: EditorLaunch) -> dict[str, Any]:
 EDITOR = Editor(
     title="Claude Code",
     setting=JsonSetting(_file, ("mcpServers", "symposium"), _value),
-    needs="Claude Code, and no session of it that is open",
+    needs="Close every session of Claude Code first.",
     then="Restart it, and begin with /mcp__symposium__yiasou.",
 )

@@ -15,6 +15,6 @@ def _text(launch: EditorLaunch) -> str:
 EDITOR = Editor(
     title="Codex",
     setting=CommandLine(_text),
-    needs="Codex",
+    needs="",
     then="Restart it, and ask it to call expand_reference with the id yiasou.",
 )

@@ -46,6 +46,6 @@ def lisp_string(text: str) -> str:
 EDITOR = Editor(
     title="Emacs",
     setting=OwnFile(_file, ";;", _text),
-    needs="the package agent-shell",
+    needs="Emacs needs the package agent-shell.",
     then='Add (load (locate-user-emacs-file "symposium") t) to init.el, then M-x agent-shell.',
 )

@@ -17,6 +17,6 @@ def _value(launch: EditorLaunch) -> dict[str, Any]:
 EDITOR = Editor(
     title="JetBrains IDEs",
     setting=JsonSetting(_file, ("agent_servers", "Symposium"), _value),
-    needs="the AI Assistant plugin, in a version that knows ACP",
+    needs="JetBrains IDEs need the AI Assistant plugin, in a version that supports ACP.",
     then="Open the AI Chat tool window and choose Symposium in its selector.",
 )

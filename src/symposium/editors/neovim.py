@@ -39,6 +39,7 @@ def lua_string(text: str) -> str:
 EDITOR = Editor(
     title="Neovim",
     setting=OwnFile(_file, "--", _text),
-    needs="the plugin CodeCompanion, in a version that knows ACP; for Avante, see the guide",
+    needs="Neovim needs the plugin CodeCompanion, in a version that supports ACP. For Avante, see "
+    "the guide.",
     then="Type :CodeCompanionChat adapter=symposium",
 )

@@ -13,6 +13,6 @@ def _text(launch: EditorLaunch) -> str:
 EDITOR = Editor(
     title="Toad",
     setting=CommandLine(_text),
-    needs="Toad (batrachian-toad)",
-    then="The directory at the end of the line is the one to work in.",
+    needs="Toad is the package batrachian-toad.",
+    then="Replace the last `.` with the directory to work in.",
 )

@@ -17,6 +17,6 @@ def _value(launch: EditorLaunch) -> dict[str, Any]:
 EDITOR = Editor(
     title="VS Code",
     setting=JsonSetting(_file, ("acp.agents", "Symposium"), _value),
-    needs="the extension ACP Client (formulahendry.acp-client)",
+    needs="VS Code needs the extension ACP Client (formulahendry.acp-client).",
     then="Click ACP Client in the activity bar and connect to Symposium.",
 )

@@ -166,7 +166,8 @@ def test_show_prints_the_checksum_of_each_installed_version(
             "what     An agent.\n"
             f"place    {place}\n"
             "0.7      uvx, one@1.0.0, no checksum published\n"
-            f"0.8      npm, one@1.0.0, sha256 {INSTALLED.sha256} (none published)\n"
+            f"0.8      npm, one@1.0.0, sha256 {INSTALLED.sha256} (not verified: "
+            "no checksum is published)\n"
             "0.9      npm, one@1.0.0, sha512-x\n"
             f"1.0.0    npm, one@1.0.0, sha256 {INSTALLED.sha256}\n"
         ),
@@ -193,7 +194,7 @@ def test_show_prints_the_checksum_of_each_installed_version(
 @pytest.mark.requirement("cli.agent-by-id")
 def test_unknown_agent_names_the_nearest_or_the_list(registry: Write) -> None:
     del registry
-    error = "symposium: Agent '%s' not found in registry\n  %s\n"
+    error = "symposium: unknown agent '%s'\n  %s\n"
 
     assert agents("show", "elisa") == (4, "", error % ("elisa", "did you mean eliza?"))
     assert agents("test", "zzzzzz") == (
@@ -209,16 +210,16 @@ def test_test_prints_the_capabilities(registry: Write, tmp_path: Path) -> None:
     silent = script(tmp_path / "silent", "exec cat >&2")
 
     code, out, err = agents("test", f"{small} -x")
-    rows = [line.split("  ", 1) for line in out.splitlines()]
+    rows = [re.split(r" {2,}", line, maxsplit=1) for line in out.splitlines()]
     assert (code, err) == (0, "")
-    assert re.fullmatch(r"answered in  \d+\.\d\d s", out.splitlines().pop(1))
+    assert re.fullmatch(r"answered in    \d+\.\d\d s", out.splitlines().pop(1))
     assert [(name, value.strip()) for name, value in rows if name != "answered in"] == [
         ("agent", "small 3"),
         ("ACP version", "1"),
         ("sessions", "new, prompt, cancel, load"),
         ("prompts", "text, image, embeddedContext"),
         ("MCP servers", "stdio, http"),
-        ("log in by", "A key, web"),
+        ("login methods", "A key, web"),
     ]
     found = json.loads(agents("test", f"{small} -x", "--json")[1])
     assert 0 <= found.pop("seconds") < 60
@@ -230,7 +231,7 @@ def test_test_prints_the_capabilities(registry: Write, tmp_path: Path) -> None:
     }
     script(small, ANSWER.replace(json.dumps(HELLO), '{"protocolVersion": 1}'))
     plain = agents("test", str(small))[1].splitlines()
-    assert (plain[0], plain[-1]) == ("agent        unnamed", "log in by    nothing needed")
+    assert (plain[0], plain[-1]) == ("agent          unnamed", "login methods  none named")
     assert agents("test", str(silent), "--timeout", "0.01")[0] == 3
 
 

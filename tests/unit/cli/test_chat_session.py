@@ -51,7 +51,7 @@ async def test_request_that_no_user_can_answer_is_named_and_ends_the_turn(
 
     assert (code, err) == (0, "")
     assert out.splitlines() == [
-        "[permission] edit: Do something that needs permission: no terminal to ask the user",
+        "[permission] edit: Do something that needs permission: no terminal to ask you",
         "[permission] edit: Do something that needs permission: no answer",
         "[stopped: cancelled]",
         "next",
@@ -155,7 +155,7 @@ def text(words: str) -> dict[str, str]:
 NO_UNDO = (
     "nothing was undone: a chat takes no snapshots of its directory",
     "`git diff` shows the changes, `git restore PATH` undoes them",
-    "/undo restores files in a task: `symposium task new`, then `symposium task chat`",
+    "/undo works in a task: create one with `symposium task new`, then use `symposium task chat`",
 )
 
 

@@ -62,20 +62,20 @@ def test_status_has_process_memory_response_times_and_closed_connections() -> No
         ("open requests", "2"),
         ("messages", "115"),
         ("parts", "references, taskspaces"),
-        ("answers", "daemon_status, stop_daemon"),
+        ("handles", "daemon_status, stop_daemon"),
         ("one", "1 answer, 2.5 ms, 4 ms at most"),
         ("two", "2 answers, 1 ms, 1.5 ms at most"),
-        ("cut", "cli: backlog of 9 bytes"),
+        ("disconnected", "cli: backlog of 9 bytes"),
     ]
     many = tuple(f"message_{number:02}" for number in range(8))
     other = replace(INFO, compat_socket="/v1", parts=(), handles=(), cuts=(), latencies=())
     assert status_rows(other)[3:4] + status_rows(other)[8:] == [
         ("compat socket", "/v1"),
         ("parts", "none"),
-        ("answers", "none"),
+        ("handles", "none"),
     ]
     assert status_rows(replace(other, handles=many))[9:] == [
-        ("answers", f"{', '.join(many[:6])},"),
+        ("handles", f"{', '.join(many[:6])},"),
         ("", ", ".join(many[6:])),
     ]
 

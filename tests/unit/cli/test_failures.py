@@ -215,7 +215,7 @@ def test_each_error_has_its_exit_code_and_hint(
         (
             {"reason": "protocol_version_missing"},
             *(ExitCode.RUNTIME, "version", "component"),
-            "component agent answered 'no protocolVersion' as its version of ACP (at initialize)",
+            "component agent answered without a protocolVersion (at initialize)",
         ),
         (
             {"reason": "protocol_version_mismatch", "answered": 9},

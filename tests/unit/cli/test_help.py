@@ -71,7 +71,7 @@ def test_help_of_every_command_and_subcommand_ends_with_an_example_of_it() -> No
         ("inbox answer", "ITEM is a number from the last list"),
         ("task land", "TASK is a name, an id,"),
         ("session say", "SESSION is an id"),
-        ("walkthrough show", "TARGET is the id of a stored walkthrough"),
+        ("walkthrough show", "TARGET is a Markdown file"),
         ("setup", "EDITOR is one of: claude-mcp, codex-mcp, emacs,"),
     ],
 )

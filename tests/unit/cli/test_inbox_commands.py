@@ -156,7 +156,11 @@ def test_inbox_shows_one_item_in_full(engine: AnsweringPart) -> None:
     code, out, _ = inbox("show", "question:2222")
     assert (code, out.count("long "), out.splitlines()[0]) == (0, 30, ASK.id)
     engine.set(ListInbox, Inbox(items=()))
-    assert inbox("show", "1") == (4, "", f"{EDIT.id} no longer waits for an answer.\n")
+    assert inbox("show", "1") == (
+        4,
+        "",
+        f"no item {EDIT.id} is waiting; `symposium inbox` lists all items\n",
+    )
     assert inbox("show", "9")[:2] == (4, "")
 
 
@@ -168,7 +172,7 @@ def test_answer_goes_to_the_item_of_the_shown_list(engine: AnsweringPart) -> Non
     engine.set(ListInbox, Inbox(items=(TRUST, ASK, EDIT)))
 
     assert unseen[:2] == (1, "")
-    assert "this terminal has not shown the current version of the commands" in unseen[2]
+    assert "this terminal has not shown the current commands" in unseen[2]
     assert engine.took(AnswerInbox) == []
     assert inbox("answer", "1", "yes") == (0, "allowed\n", "")
     assert engine.last() == AnswerInbox(item=EDIT.id, answer="p1", by=by)

@@ -147,6 +147,16 @@ def test_answer_to_a_question_is_not_matched_as_a_prefix() -> None:
     assert find_answer("se", None) == "se"
 
 
+@pytest.mark.requirement("approvals.typed-ids")
+def test_name_of_a_choice_answers_a_question_or_a_budget() -> None:
+    asked = item("question", TWO, "", ("seen", "I have seen it"))
+    budget = item("budget", TWO, "", ("more", "The same amount again"))
+
+    assert find_answer("i have seen it", asked) == "seen"
+    assert find_answer("The same amount again", budget) == "more"
+    assert find_answer("2usd", budget) == "2usd"
+
+
 @pytest.mark.requirement("approvals.usual-words")
 @pytest.mark.parametrize(
     ("said", "meant"),
@@ -198,8 +208,8 @@ def test_answer_to_a_budget_is_passed_unchanged() -> None:
 @pytest.mark.parametrize(
     ("kind", "shown"),
     [
-        ("trust", "the commands of its setup files"),
-        ("landing", "the landing"),
+        ("trust", "commands of the setup"),
+        ("landing", "change to land"),
         ("permission", None),
     ],
 )
@@ -213,8 +223,8 @@ def test_unseen_item_needs_its_full_id(kind: str, shown: str | None) -> None:
         return
     with pytest.raises(SymposiumError) as caught:
         check_seen("french", asked.id, [asked], [ITEMS[0].id])
-    assert caught.value.message == f"this terminal has not shown the current version of {shown}"
-    assert caught.value.hint == "read it with `symposium inbox`, then answer"
+    assert caught.value.message == f"this terminal has not shown the current {shown}"
+    assert caught.value.hint == "run `symposium inbox`, then answer"
 
 
 @pytest.mark.requirement("approvals.typed-ids")

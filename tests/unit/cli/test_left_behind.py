@@ -43,8 +43,10 @@ async def test_missing_changes_and_commits_are_counted(
     repository.git("checkout", "-q", "--detach", "main")
     at_base = await left_behind(place, "refs/remotes/origin/main")
 
-    assert changed == f"starts from main, without 1 uncommitted change of {place}"
-    assert both == f"starts from main, without 2 uncommitted changes of {place}"
-    assert ahead == f"starts from main, without 1 commit of {place}"
-    assert detached == f"starts from main, without 1 commit of {place} (HEAD is detached)"
-    assert at_base == f"starts from origin/main, not from HEAD of {place} (HEAD is detached)"
+    assert changed == f"the task starts from main, without 1 uncommitted change of {place}"
+    assert both == f"the task starts from main, without 2 uncommitted changes of {place}"
+    assert ahead == f"the task starts from main, without 1 commit of {place}"
+    assert detached == f"the task starts from main, without 1 commit of {place} (HEAD is detached)"
+    assert (
+        at_base == f"the task starts from origin/main, not from HEAD of {place} (HEAD is detached)"
+    )

@@ -19,7 +19,7 @@ QUESTION = {
     [
         (SAY, {"waiting": 2}, "sent; prompts in the queue: 2\n"),
         (CANCEL, {"cancelled": True}, "canceled the turn\n"),
-        (CANCEL, {"cancelled": False}, "the agent is in no turn\n"),
+        (CANCEL, {"cancelled": False}, "the agent has no turn in progress\n"),
         (ANSWER, {}, "answered\n"),
         (QUESTIONS, {"questions": []}, "no open questions\n"),
     ],

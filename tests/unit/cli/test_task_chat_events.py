@@ -177,7 +177,7 @@ async def test_undo_in_a_chat_asks_for_the_last_snapshot_of_its_task(
 
     assert part.asked == [UndoTaskspace(taskspace_uuid="12345678-9", snapshot=None)]
     assert lines == (
-        "restored: a prompt",
+        'restored the snapshot "a prompt"',
         "`symposium task undo 12345678 --to s3` reverses this undo",
         "restored a.py",
     )

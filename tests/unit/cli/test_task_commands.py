@@ -176,7 +176,7 @@ def test_new_reports_changes_that_the_task_starts_without(
     based = replace(TASK, base="refs/heads/main")
     engine.set(CreateTaskspace, replace(MADE, taskspace=based))
 
-    note = f"starts from main, without 1 uncommitted change of {repository.path}\n"
+    note = f"the task starts from main, without 1 uncommitted change of {repository.path}\n"
     assert task("new", "fix", "--project", str(repository.path))[2] == note
 
 
@@ -218,7 +218,7 @@ def test_new_task_without_an_agent_or_with_a_failed_setup_says_so(engine: Answer
     assert (message.task, message.agent) == ("Fix it.", None)
     assert (code, out.splitlines()[0]) == (1, f"x {'fix login':32}  {'setup failed':18}  6f1c2a77")
     assert err == (
-        "x\nno agent works on it; `symposium task resume 6f1c2a77 --agent AGENT` assigns one\n"
+        "x\nthe task has no agent; `symposium task resume 6f1c2a77 --agent AGENT` assigns one\n"
     )
     assert task("new", "fix login", "--agent", "none")[0] == 1
     assert engine.took(CreateTaskspace)[1].task is None
@@ -244,7 +244,7 @@ def test_list_asks_for_a_page_and_counts_the_rest(engine: AnsweringPart, tmp_pat
     engine.set(ListTaskspaces, Tasks(taskspaces=(TASK, question), total=10))
 
     line = f'? {"fix login":32}  {"waiting: question":18}  6f1c2a77  "two lines"\n'
-    rest = "5 more; `symposium task list --skip 5` continues\n"
+    rest = "5 more; add `--skip 5` to see them\n"
     assert task("list", "--skip", "3") == (0, LINE + line, rest)
     assert engine.last() == ListTaskspaces(
         after=3, limit=100, is_archived=False, is_urgent_first=True
@@ -314,7 +314,7 @@ def test_show_prints_each_known_detail(engine: AnsweringPart) -> None:
         "  conflicts    a.py with b; c.py with d",
         "  setup        a: make; b: x",
         f"  guidance     main.md (team) read at {minute_of(AT)}; hi read at {minute_of(AT)}",
-        "  not set up   npm ci; make; add it to .symposium/workspace.toml to run it",
+        "  setup guess  npm ci; make; to run these, add them to .symposium/workspace.toml",
         "  snapshots    0",
     ]
     assert engine.last() == ShowTaskspace(taskspace_uuid=ID, log=20, is_whole=True)
@@ -406,7 +406,7 @@ def test_commands_for_an_agent_say_why_a_task_has_none(
             "symposium: the agent of 'fix login' starts after you decide on its setup files\n"
             "  `symposium inbox` shows what they want to run\n"
         ),
-        f"symposium: the agent of 'fix login' was never started\n  {resume}` tries again\n",
+        f"symposium: the agent of 'fix login' was never started\n  {resume}` starts it\n",
     ]
 
 
@@ -558,7 +558,7 @@ def test_the_help_of_rm_names_the_days_of_an_archive() -> None:
 @pytest.mark.requirement("tasks.delete")
 def test_rm_without_a_terminal_keeps_unsaved_work_unless_agreed(engine: AnsweringPart) -> None:
     engine.set(ReportTaskspace, SafetyReport(is_safe=False, lines=("a.py is new",)))
-    shown = "fix login: not safe\n- a.py is new\n"
+    shown = "fix login: work could be lost\n- a.py is new\n"
     kept = "--discard-work deletes it anyway and keeps an archive for 14 days"
 
     assert task("rm", "fix") == (5, shown, f"Nothing was changed; {kept}.\n")
@@ -599,7 +599,7 @@ def test_undo_restores_the_last_state_or_the_named_one(engine: AnsweringPart) ->
     again = "`symposium task undo 6f1c2a77 --to refs/2` reverses this undo"
     assert task("undo", "fix") == (
         0,
-        f"restored: before a tool call\n{again}\nchanged: a.py\n",
+        f'restored the snapshot "before a tool call"\n{again}\nchanged: a.py\n',
         "",
     )
     assert engine.last() == UndoTaskspace(taskspace_uuid=ID)
@@ -630,7 +630,7 @@ def test_undo_restores_a_deleted_task(engine: AnsweringPart) -> None:
 def test_gc_lists_what_it_would_remove(engine: AnsweringPart, tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     (clone / ".git").mkdir(parents=True)
-    listed = "archive 1\nsnapshot 2\nno task: /lost\n"
+    listed = "archive 1\nsnapshot 2\norphaned worktree: /lost\n"
 
     assert task("gc", "--project", str(clone)) == (
         0,
@@ -664,7 +664,7 @@ def test_resume_trusts_exactly_what_it_printed(engine: AnsweringPart) -> None:
     assert (code, out) == (1, f"x {'fix login':32}  {'setup failed':18}  6f1c2a77\n")
     assert err.splitlines() == [
         "exit 1",
-        "no agent works on it; `symposium task resume 6f1c2a77 --agent AGENT` assigns one",
+        "the task has no agent; `symposium task resume 6f1c2a77 --agent AGENT` assigns one",
     ]
     last = engine.last()
     assert (last.agent, last.trusted) == ("eliza", "")
@@ -772,7 +772,7 @@ def test_new_terminal_agent_is_warned_about_tools_and_policy(
     tools = f"{missing}claude-mcp --write` adds it\n"
     policy = (
         "policy.toml does not apply to this agent: it runs in a terminal and does not ask "
-        "Symposium; see docs/how-to/policy.md\n"
+        'Symposium; see the page "Decide what agents may do"\n'
     )
 
     assert task("new", "fix", "--agent", "claude")[::2] == (0, tools)

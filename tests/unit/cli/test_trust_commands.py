@@ -86,7 +86,7 @@ def test_trust_shows_grants_lists_and_revokes(workspace: Path, tmp_path: Path) -
     )
     servers = (
         f".mcp.json (for other programs, new, sha256 {second['sha256'][:12]})\n"
-        "  Symposium uses none of this; your agent or editor may, whatever you answer.\n"
+        "  Symposium does not use this. Your agent or editor may use it, whatever you answer.\n"
         "  runs: x\n"
     )
     assert run("trust", "show") == (0, f"{shown}\n{servers}", "")
@@ -167,8 +167,8 @@ def test_every_trust_command_reports_damaged_decisions(tmp_path: Path) -> None:
         said.append(run("trust", *words)[2])
 
     place = str(file).replace("\x1b", "␛")
-    reason = f"{place} is unusable (Input data was truncated), so nothing is trusted"
-    assert {each.splitlines()[0] for each in said} == {f"{reason}; fix it, or answer again"}
+    reason = f"cannot use {place} (Input data was truncated), so nothing is trusted"
+    assert {each.splitlines()[0] for each in said} == {f"{reason}; fix the file, or decide again"}
 
 
 @pytest.mark.requirement("recommendations.cli")

@@ -112,7 +112,7 @@ def test_each_found_thing_is_one_line() -> None:
         "running agent     one",
         "refs in clone     /p (refs/symposium/*, if any)",
         "files of tasks    /m",
-        "your files        /h",
+        "Symposium's files /h",
         "stays: worktree   /p.tasks/a, branch symposium/a",
     ]
     assert [found.is_empty, only_work.is_empty] == [False, True]

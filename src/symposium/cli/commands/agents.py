@@ -122,7 +122,10 @@ def show(agent_id: str, *, as_json: bool, address: str | None) -> int:
 def add(
     what: str, *, chosen_id: str | None, is_tested: bool, as_json: bool, address: str | None
 ) -> int:
-    """Install an agent from the registry by its ID, or add COMMAND as an agent."""
+    """Install an agent from the registry by its ID, or add COMMAND as an agent.
+
+    A single word is an ID; with --id, or with a space, slash, or `=`, it is a COMMAND.
+    """
     registry = registry_context(os.environ, address, notify)
 
     async def work() -> int:
@@ -279,7 +282,7 @@ async def _known(agent_id: str, registry: RegistryContext) -> KnownAgent:
         near = near_names(agent_id, found)
         listed = "`symposium agents list` lists agents"
         hint = f"did you mean {' or '.join(near)}?" if near else listed
-        raise NotFoundError(f"Agent '{agent_id}' not found in registry", hint)
+        raise NotFoundError(f"unknown agent {agent_id!r}", hint)
     return found[agent_id]
 
 
@@ -311,11 +314,13 @@ def _tell(agent_id: str, obtained: StartCommand, *, as_json: bool) -> None:
         return
     at = f" {obtained.receipt.version}" if obtained.receipt else ""
     is_missing = bool(obtained.note) and agent_id not in agent_names()
-    state = "is not installed" if is_missing else "is ready"
+    state = "is ready without an installation" if is_missing else "is ready"
     sys.stdout.write(f"{agent_id}{at} {state}; test it with: symposium agents test {agent_id}\n")
 
 
 def _sum(receipt: InstallReceipt) -> str:
     if receipt.sha256:
-        return f"sha256 {receipt.sha256}" + ("" if receipt.is_verified else " (none published)")
+        return f"sha256 {receipt.sha256}" + (
+            "" if receipt.is_verified else " (not verified: no checksum is published)"
+        )
     return receipt.integrity or "no checksum published"

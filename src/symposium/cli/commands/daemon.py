@@ -185,12 +185,12 @@ def status_rows(info: DaemonInfo) -> list[tuple[str, str]]:
         ("parts", ", ".join(info.parts) or "none"),
     ]
     handled = wrap(", ".join(info.handles), _WIDE) or ["none"]
-    rows += [("" if at else "answers", line) for at, line in enumerate(handled)]
+    rows += [("" if at else "handles", line) for at, line in enumerate(handled)]
     rows += [
         (each.type, f"{_answers(each.count)}, {each.mean_ms:g} ms, {each.worst_ms:g} ms at most")
         for each in info.latencies
     ]
-    return rows + [("cut", f"{cut.name}: {cut.reason}") for cut in info.cuts]
+    return rows + [("disconnected", f"{cut.name}: {cut.reason}") for cut in info.cuts]
 
 
 def _answers(count: int) -> str:

@@ -83,7 +83,7 @@ def show(item: str) -> int:
                 click.echo(each.id)
                 _print_whole(each)
                 return ExitCode.OK
-        click.echo(f"{found} no longer waits for an answer.", err=True)
+        click.echo(f"no item {found} is waiting; `symposium inbox` lists all items", err=True)
         return ExitCode.NOT_FOUND
 
     return doing(work)
@@ -94,7 +94,9 @@ def show(item: str) -> int:
 @click.argument("answer")
 @AS_JSON
 def answer(item: str, answer: str, *, as_json: bool) -> int:
-    """Answer ITEM with the id or name of a choice. A question also accepts any text.
+    """Answer ITEM with the id or name of a choice.
+
+    A question takes `seen` or any text; a budget takes `more` or an amount.
 
     A permission request also accepts yes (or once), always, and no (or reject).
     """

@@ -61,7 +61,8 @@ class McpOptions:
     metavar="NAMES",
     default="auto",
     show_default=True,
-    help="Tools to list: auto (by workspace), all, or tools and topics separated by commas.",
+    help="Tools to list: auto (by workspace), all, or names of tools and topics (code, "
+    "walkthroughs, taskspaces, …), separated by commas.",
 )
 @log_option
 def command(options: McpOptions) -> int:

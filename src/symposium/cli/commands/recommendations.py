@@ -12,6 +12,7 @@ from localio.text import plain_text
 from symposium.cli.agent_views import print_json, print_table
 from symposium.cli.app import CommandGroup
 from symposium.cli.options import AS_JSON, example, run
+from symposium.cli.policy_report import counted
 from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry, load
 from symposium.planning.mod_advisor import RecommendationAnswers
@@ -45,7 +46,7 @@ CWD = click.option(
 def command() -> None:
     """Show which mods suit a workspace, and why.
 
-    To add a recommended mod, open the menu of `symposium run` with `/symposium:config`.
+    To add a recommended mod, type `/symposium:recommendations` in the chat of your editor.
     """
 
 
@@ -92,7 +93,7 @@ def update(*, as_json: bool) -> int:
         if as_json:
             print_json({"recommendations": count, "trouble": problem or None})
         else:
-            click.echo(plain_text(problem) or f"{count} recommendations", err=True)
+            click.echo(plain_text(problem) or counted(count, "recommendation"), err=True)
         return 1 if problem else 0
 
     return run(work())
@@ -106,7 +107,7 @@ def forget(*, as_json: bool) -> int:
     if as_json:
         print_json({"forgotten": count})
     else:
-        click.echo(f"forgot {count} declined recommendations", err=True)
+        click.echo(f"forgot {counted(count, 'declined recommendation')}", err=True)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Query the registry of agents and mods; prints JSON."""
+"""Query the registry of agents and mods; print JSON."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from peerwire.transports.command import Command
 from symposium.catalog import builtin_mods
 from symposium.cli.agent_views import print_json, server_json
 from symposium.cli.app import CommandGroup
-from symposium.cli.options import AS_JSON, REGISTRY, example, run
+from symposium.cli.options import REGISTRY, example, run
 from symposium.config.paths import config_file, paths
 from symposium.config.user_config import ModEntry
 from symposium.registry.entries import RegistryEntry, find_entry, find_mod_entry
@@ -22,6 +22,9 @@ from symposium.registry.provision import obtain_agent, obtain_source, read_entry
 from symposium.run_mode.workspace_offers import CustomMods, custom_mods
 
 ID = click.argument("entry_id", metavar="ID|JSON")
+_ALWAYS_JSON = click.option(
+    "--json", "as_json", is_flag=True, help="Has no effect: this command always prints JSON."
+)
 
 
 @click.group(
@@ -32,7 +35,7 @@ def command() -> None:
 
 
 @command.command("list", epilog=example("symposium registry list"))
-@AS_JSON
+@_ALWAYS_JSON
 @REGISTRY
 def list_agents(*, as_json: bool, address: str | None) -> int:
     """List agents: first the built-in agents, then the agents in the registry."""
@@ -48,7 +51,7 @@ def list_agents(*, as_json: bool, address: str | None) -> int:
 
 
 @command.command("list-mods", epilog=example("symposium registry list-mods"))
-@AS_JSON
+@_ALWAYS_JSON
 @REGISTRY
 def list_mods(*, as_json: bool, address: str | None) -> int:
     """List mods: built-in mods, then those of the registry, the config, and recommendations."""
@@ -70,7 +73,7 @@ def list_mods(*, as_json: bool, address: str | None) -> int:
 
 @command.command("resolve-agent", epilog=example("symposium registry resolve-agent gemini"))
 @ID
-@AS_JSON
+@_ALWAYS_JSON
 @REGISTRY
 def resolve_agent(entry_id: str, *, as_json: bool, address: str | None) -> int:
     """Print the command that starts an agent, as JSON; install the agent if needed."""
@@ -86,7 +89,7 @@ def resolve_agent(entry_id: str, *, as_json: bool, address: str | None) -> int:
 
 @command.command("resolve-mod", epilog=example("symposium registry resolve-mod ferris"))
 @ID
-@AS_JSON
+@_ALWAYS_JSON
 @REGISTRY
 def resolve_mod(entry_id: str, *, as_json: bool, address: str | None) -> int:
     """Print the command that starts a mod, as JSON; install the mod if needed."""

@@ -70,7 +70,7 @@ class RunOptions(Struct, frozen=True):
     "--log-dir",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Write every line sent or received to a new file in DIR.",
+    help="Write the raw lines of every connection, and stderr, to a new file in DIR.",
 )
 def command(options: RunOptions) -> int:
     """Serve an editor over ACP on stdin and stdout. Editors start this command.

@@ -48,12 +48,12 @@ class RunWithOptions(Struct, frozen=True):
     "--log-dir",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Write every line sent or received to a new file in DIR.",
+    help="Write the raw lines of every connection, and stderr, to a new file in DIR.",
 )
 def command(options: RunWithOptions) -> int:
     """Serve an editor over ACP on stdin and stdout, with the mods and agent you name.
 
-    Without --agent, run the mods as one ACP proxy inside another conductor.
+    Without --agent, run the mods as one ACP proxy, for another program that starts the agent.
     """
     agent = agent_spec(options.agent)
     chain = read_chain(options.proxies, agent, bridge=options.bridge or "auto")

@@ -57,14 +57,14 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.
 def command() -> None:
     """Run agents that keep going when the terminal closes.
 
-    SESSION is an id or the beginning of an id.
+    SESSION is an id or the beginning of an id; `kill` and `forget` need the full id.
     """
 
 
 @command.command(epilog=example("symposium session start -- claude"))
 @click.argument("words", nargs=-1, required=True)
 @click.option(
-    "--acp", "is_acp", is_flag=True, help="Start an ACP agent. Default: run it in a terminal."
+    "--acp", "is_acp", is_flag=True, help="WORDS starts an ACP agent. Default: a terminal program."
 )
 @click.option(
     "--cwd",
@@ -178,7 +178,10 @@ def attach(session: str, since: int, *, follow: bool, as_json: bool) -> int:
 @click.argument("text")
 @_json_option
 def say(session: str, text: str, *, as_json: bool) -> int:
-    """Send the prompt TEXT to the ACP agent of SESSION. It waits behind earlier prompts."""
+    """Send the prompt TEXT to the ACP agent of SESSION.
+
+    The agent answers earlier prompts first. With - as TEXT, read it from stdin.
+    """
     said = sys.stdin.read() if text == "-" else text
     return run(_ask(session, SAY, {"text": said}, as_json=as_json))
 
@@ -287,7 +290,7 @@ async def _ask(session: str, method: str, params: Mapping[str, object], *, as_js
 
 async def _kill(store: SessionStore, session: str) -> int:
     if store.state(session).status is not Status.RUNNING:
-        click.echo(f"Not running: {store.state(session).status.value}.", err=True)
+        click.echo(f"The session is not running: {store.state(session).status.value}.", err=True)
         return ExitCode.OK
     await AgentSessions(store).stop(session)
     return ExitCode.OK

@@ -146,7 +146,7 @@ def is_person_here() -> bool:
 
 def _tell_rest(editor: Editor) -> None:
     if editor.needs:
-        _tell(f"{editor.title} needs {editor.needs}.")
+        _tell(editor.needs)
     _tell(editor.then)
 
 

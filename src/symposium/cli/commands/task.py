@@ -60,6 +60,12 @@ _CLONE = click.option(
     help="Git clone. Default: the current directory.",
 )
 
+_EVERY_CLONE = click.option(
+    *("--project", "--cwd"),
+    type=click.Path(path_type=Path),
+    help="Git clone whose tasks to show. Default: all clones.",
+)
+
 
 @click.group(
     name="task",
@@ -82,7 +88,8 @@ def command() -> None:
     "--agent",
     metavar="SPEC",
     help="Agent: an id from `symposium agents list`, a command line, or JSON. Default: the agent "
-    "of the config. With `none`, start an agent yourself in the worktree; the prompt waits for it.",
+    "of the config. `none` starts no agent; the prompt waits for the agent that you start in the "
+    "worktree.",
 )
 @click.option("--base", metavar="BRANCH", help="Branch to start from. Default: the main branch.")
 @click.option("--description", default="", help="Description, for lists.")
@@ -106,7 +113,7 @@ def new(options: NewOptions) -> int:
 @click.option("--name", help="Name of the task. Default: the branch.")
 @AS_JSON
 def adopt(worktree: Path, name: str | None, *, as_json: bool) -> int:
-    """Make an existing WORKTREE a task. Its files do not change."""
+    """Turn the existing git worktree WORKTREE into a task. Its files do not change."""
     message = AdoptTaskspace(worktree=str(worktree.resolve()), name=name)
 
     async def work() -> int:
@@ -121,7 +128,7 @@ def adopt(worktree: Path, name: str | None, *, as_json: bool) -> int:
 
 
 @command.command(name="list", epilog=example("symposium task list --json"))
-@click.option("--project", "--cwd", type=click.Path(path_type=Path), help="Clone. Default: all.")
+@_EVERY_CLONE
 @click.option("--all", "is_all", is_flag=True, help="Include archived tasks.")
 @click.option(
     "-n",
@@ -149,14 +156,14 @@ def list_tasks(
         left = found.total - skip - len(found.taskspaces)
         if left > 0 and not as_json:
             more = skip + len(found.taskspaces)
-            click.echo(f"{left} more; `symposium task list --skip {more}` continues", err=True)
+            click.echo(f"{left} more; add `--skip {more}` to see them", err=True)
         return ExitCode.OK
 
     return doing(work)
 
 
 @command.command(epilog=example("symposium task watch"))
-@click.option("--project", "--cwd", type=click.Path(path_type=Path), help="Clone. Default: all.")
+@_EVERY_CLONE
 @AS_JSON
 def watch(project: Path | None, *, as_json: bool) -> int:
     """Show a live board of all tasks, grouped: needs you, failed, working, idle, landed.
@@ -227,7 +234,7 @@ def attach(task: str, *, follow: bool, as_json: bool) -> int:
 @TASK
 @click.argument("text")
 def say(task: str, text: str) -> int:
-    """Send the prompt TEXT to the agent of TASK. It waits behind earlier prompts."""
+    """Send the prompt TEXT to the agent of TASK. The agent answers earlier prompts first."""
     if not text.strip():
         raise click.UsageError("the prompt is empty")
 
@@ -331,7 +338,7 @@ def diff(task: str, *, stat: bool) -> int:
 
 @command.command(cls=taking(LandOrder), epilog=example("symposium task land fix-login"))
 @TASK
-@click.option("--merge", "join", flag_value="merge", help="Merge. Default: rebase.")
+@click.option("--merge", "join", flag_value="merge", help="Merge instead of rebasing.")
 @click.option("--push", "is_pushed", is_flag=True, help="Push the base branch afterwards.")
 @click.option(
     "--resolve",
@@ -346,8 +353,8 @@ def land(order: LandOrder) -> int:
 
     A conflict or a failed check leaves the base branch unchanged; exit code 1.
 
-    With --resolve, the agent of TASK resolves conflicts, the checks run, and `symposium inbox`
-    asks you whether to land the result; exit code 10.
+    With --resolve, the agent of TASK resolves conflicts, and the checks run. Then `symposium inbox`
+    asks whether to land the result; exit code 10.
     """
     return doing(lambda: land_task(order))
 
@@ -377,7 +384,8 @@ def conflicts(project: Path, *, as_json: bool) -> int:
 @click.option(
     *("--discard-work", "is_agreed"),
     is_flag=True,
-    help="Delete even if uncommitted work would be lost.",
+    help="Delete without asking. The archive keeps the work for 14 days, unless you "
+    "add --no-archive.",
 )
 @click.option(
     *("--no-archive", "is_final"),
@@ -395,8 +403,8 @@ def conflicts(project: Path, *, as_json: bool) -> int:
 def rm(task: str, branch: str, *, is_agreed: bool, is_final: bool, as_json: bool) -> int:
     """Delete TASK. `symposium task undo` can restore it for 14 days.
 
-    The command first shows what would be lost, and asks. Without a terminal, it does not delete a
-    TASK with uncommitted work; exit code 5. Add --discard-work to delete it.
+    If work would be lost, the command lists it and asks. Without a terminal, it then deletes
+    nothing; exit code 5. Add --discard-work to delete anyway.
     """
 
     async def work() -> int:
@@ -440,11 +448,13 @@ def undo(task: str, snapshot: str | None, *, is_listed: bool, as_json: bool) -> 
 
 
 @command.command(epilog=example("symposium task gc --apply"))
-@click.option("--apply", "is_applied", is_flag=True, help="Remove them. Default: only list them.")
+@click.option(
+    "--apply", "is_applied", is_flag=True, help="Remove the expired archives and snapshots."
+)
 @_CLONE
 @AS_JSON
 def gc(project: Path, *, is_applied: bool, as_json: bool) -> int:
-    """Remove expired archives and snapshots; list orphaned worktrees."""
+    """List expired archives and snapshots, and orphaned worktrees."""
     place = str(project.absolute()) if (project / ".git").exists() else None
     message = CollectTaskspaces(is_applied=is_applied, project=place)
 
@@ -453,7 +463,7 @@ def gc(project: Path, *, is_applied: bool, as_json: bool) -> int:
         if as_json:
             print_json(to_builtins(found))
             return ExitCode.OK
-        for line in (*found.lines, *(f"no task: {each}" for each in found.orphans)):
+        for line in (*found.lines, *(f"orphaned worktree: {each}" for each in found.orphans)):
             echo_plain(line)
         if not found.lines:
             click.echo("Nothing to remove.", err=True)

@@ -61,7 +61,7 @@ def list_decisions(*, as_json: bool) -> int:
 @CWD
 @AS_JSON
 def show(directory: Path, *, as_json: bool) -> int:
-    """Show what the workspace wants to run and you have not decided on."""
+    """List the items of the workspace that need your decision."""
     adviser = _adviser()
     advice = adviser.advise(directory)
     _warn(adviser)
@@ -108,7 +108,10 @@ def grant(names: Sequence[str], *, directory: Path, is_agreed: bool, as_json: bo
 @click.option("--all", "is_everywhere", is_flag=True, help="Revoke in every workspace.")
 @AS_JSON
 def revoke(names: Sequence[str], *, directory: Path, is_everywhere: bool, as_json: bool) -> int:
-    """Revoke all your decisions, or only those for the named items; you are asked again."""
+    """Revoke your decisions for the workspace, or only those for the named items.
+
+    Symposium asks you again.
+    """
     adviser = _adviser()
     workspace = str(canonical(directory))
 

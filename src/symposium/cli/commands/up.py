@@ -26,7 +26,9 @@ RESUME_TIMEOUT: Final = 5.0
 @click.option("--dry-run", "is_dry", is_flag=True, help="List the tasks; start nothing.")
 @AS_JSON
 def command(*, is_dry: bool, as_json: bool) -> int:
-    """Restart task agents that were lost, such as after a reboot; list every task and the inbox.
+    """Restart task agents that were lost, for example in a reboot.
+
+    Then list every task and the inbox.
 
     An agent resumes its session if it can; otherwise it starts over, marked "fresh context".
     Running agents are not restarted.

@@ -40,13 +40,14 @@ def _choice_options(command: _Command) -> _Command:
     base = click.option(
         "--base",
         type=click.Path(path_type=Path, exists=True, file_okay=False),
-        help="Directory that paths are relative to.",
+        help="Directory that paths are relative to. Default: the walkthrough's own directory, or "
+        "the current one for a file.",
     )
     servers = click.option(
         "--servers/--no-servers",
         "has_servers",
         default=True,
-        help="Find symbols with language servers.",
+        help="Find symbols with language servers. Default: --servers.",
     )
     target = click.argument("target", required=False)
     return target(version(base(servers(command))))
@@ -56,7 +57,7 @@ def _choice_options(command: _Command) -> _Command:
 def command() -> None:
     """Show, check, and export walkthroughs: guided tours of code that agents write.
 
-    TARGET is the id of a stored walkthrough or a Markdown file. Default: the latest stored one.
+    TARGET is a Markdown file, or the id of a stored walkthrough. Default: the latest stored one.
     """
 
 
