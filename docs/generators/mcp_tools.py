@@ -75,7 +75,8 @@ def sections() -> Iterator[str]:
     yield "## Prompts"
     names = ", ".join(f"`{name}`" for name in (*COLLABORATORS, *ALIASES))
     yield (
-        "`yiasou` and `hi` are the same: the working rules, the agent's taskspace, and its task. "
+        "`yiasou` and `hi` return the same text: the working rules, the agent's taskspace, and its "
+        "task. "
         f"The optional argument `collaborator` is one of {names}."
     )
 
