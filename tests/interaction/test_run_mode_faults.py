@@ -119,8 +119,10 @@ async def test_config_that_was_removed_meanwhile_is_named_as_the_reason(tmp_path
         session = await without_agent(it)
         it.config.unlink()
         assert await it.say("hello", session) == [
-            f"**This session has no agent yet.** The config file no longer exists; "
-            f"`/symposium:config` sets up a new one.\n\n{CHOICES}",
+            (
+                "**This session has no agent yet.** The config file no longer exists; "
+                f"`/symposium:config` sets up a new one.\n\n{CHOICES}"
+            ),
             f"{MESSAGE_SAVED}\n\n",
         ]
         assert "No configuration found." in (await it.say("/symposium:config", session))[0]
