@@ -13,7 +13,12 @@ from msgspec.structs import replace
 from localio.git import GitRunError, open_repository
 from localio.text import day_of
 from symposium.bus.messages.tasks import CreateTaskspace, RetryTaskspace, ShowTaskspace, TaskView
-from symposium.bus.messages.worktrees import RemoveTaskspace, ReportTaskspace, SafetyReport
+from symposium.bus.messages.worktrees import (
+    CollectTaskspaces,
+    RemoveTaskspace,
+    ReportTaskspace,
+    SafetyReport,
+)
 from symposium.cli.agent_views import print_json
 from symposium.cli.exit_codes import ExitCode
 from symposium.cli.policy_report import terminal_warning
@@ -240,3 +245,18 @@ async def _agrees(question: str, *, as_json: bool) -> bool:
     except EOFError:
         return False
     return answer in {"y", "yes"} or (question == _ARCHIVE and answer in {"", "archive"})
+
+
+async def collect_expired(clone: str | None, *, is_applied: bool, as_json: bool) -> int:
+    """List or remove what has expired; with a clone, only what belongs to it."""
+    found = await ask(CollectTaskspaces(is_applied=is_applied, project=clone))
+    if as_json:
+        print_json(to_builtins(found))
+        return ExitCode.OK
+    for line in (*found.lines, *(f"orphaned worktree: {each}" for each in found.orphans)):
+        echo_plain(line)
+    if not found.lines:
+        click.echo("Nothing to remove.", err=True)
+    elif not is_applied:
+        click.echo("Nothing was removed; add --apply to remove this.", err=True)
+    return ExitCode.OK

@@ -282,7 +282,7 @@ def _echo_diff(diff: GitResult) -> None:
     """Print a diff unchanged, for other programs; in a terminal escaped, and colored as by git."""
     if sys.stdout.isatty():
         is_colored = "NO_COLOR" not in os.environ
-        for line in diff_lines(diff.shown):
+        for line in patch_lines(diff.shown):
             click.secho(line.text, fg=line.color, bold=line.is_bold, color=is_colored)
     else:
         # As bytes: click removes escape sequences from text that is not for a terminal.
@@ -291,7 +291,7 @@ def _echo_diff(diff: GitResult) -> None:
         echo_plain(f"the diff is cut after {len(diff.out):,} bytes; see it with git diff", err=True)
 
 
-class DiffLine(NamedTuple):
+class PatchLine(NamedTuple):
     """One line of a diff, safe for terminals."""
 
     text: str
@@ -299,7 +299,7 @@ class DiffLine(NamedTuple):
     is_bold: bool | None = None
 
 
-def diff_lines(text: str) -> Iterator[DiffLine]:
+def patch_lines(text: str) -> Iterator[PatchLine]:
     """Escape the lines of a diff, and choose their colors.
 
     Git's own colors are not used: files of an agent may contain sequences that hide text, and they
@@ -311,11 +311,11 @@ def diff_lines(text: str) -> Iterator[DiffLine]:
             is_head = True
         if line.startswith("@@ "):
             is_head = False
-            yield DiffLine(line, "cyan")
+            yield PatchLine(line, "cyan")
         elif is_head:
-            yield DiffLine(line, is_bold=None if line.startswith(" ") else True)
+            yield PatchLine(line, is_bold=None if line.startswith(" ") else True)
         else:
-            yield DiffLine(line, {"+": "green", "-": "red"}.get(line[:1]))
+            yield PatchLine(line, {"+": "green", "-": "red"}.get(line[:1]))
 
 
 def _check_there(worktree: Path) -> None:

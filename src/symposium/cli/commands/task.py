@@ -14,7 +14,6 @@ from symposium.bus.messages.tasks import (
     ShowTaskspace,
 )
 from symposium.bus.messages.worktrees import (
-    CollectTaskspaces,
     FindOverlaps,
     RestoreTaskspace,
     UndoTaskspace,
@@ -26,7 +25,13 @@ from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import example, taking
 from symposium.cli.session_view import FOLLOW, look, watch_events
 from symposium.cli.task_agents import must_have_agent, named_agent
-from symposium.cli.task_changes import NewOptions, make_task, remove_task, resume_task
+from symposium.cli.task_changes import (
+    NewOptions,
+    collect_expired,
+    make_task,
+    remove_task,
+    resume_task,
+)
 from symposium.cli.task_landing import LandOrder, land_task
 from symposium.cli.task_watch import watch_tasks
 from symposium.cli.tasks import (
@@ -455,23 +460,8 @@ def undo(task: str, snapshot: str | None, *, is_listed: bool, as_json: bool) -> 
 @AS_JSON
 def gc(project: Path, *, is_applied: bool, as_json: bool) -> int:
     """List expired archives and snapshots, and orphaned worktrees."""
-    place = str(project.absolute()) if (project / ".git").exists() else None
-    message = CollectTaskspaces(is_applied=is_applied, project=place)
-
-    async def work() -> int:
-        found = await ask(message)
-        if as_json:
-            print_json(to_builtins(found))
-            return ExitCode.OK
-        for line in (*found.lines, *(f"orphaned worktree: {each}" for each in found.orphans)):
-            echo_plain(line)
-        if not found.lines:
-            click.echo("Nothing to remove.", err=True)
-        elif not is_applied:
-            click.echo("Nothing was removed; add --apply to remove this.", err=True)
-        return ExitCode.OK
-
-    return doing(work)
+    clone = str(project.absolute()) if (project / ".git").exists() else None
+    return doing(lambda: collect_expired(clone, is_applied=is_applied, as_json=as_json))
 
 
 @command.command(epilog=example("symposium task resume fix-login"))
