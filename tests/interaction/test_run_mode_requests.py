@@ -101,7 +101,7 @@ async def test_file_that_broke_meanwhile_is_saved_before_it_is_replaced(tmp_path
         await it.say("/symposium:config")
         await it.say("1")
         it.write_config("{ broken")
-        assert "changed on disk" in "".join(await it.say("save"))
+        assert "has changed since you opened this menu" in "".join(await it.say("save"))
         assert it.config.read_text() == "{ broken"
         kept = it.config.with_name("config.jsonc.broken")
         assert str(kept) in "".join(await it.say("save"))

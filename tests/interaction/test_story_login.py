@@ -70,9 +70,8 @@ async def test_retry_sends_the_prompt_after_a_login_elsewhere(tmp_path: Path) ->
             "    login\n\nThen type `retry` here.\n"
         )
         assert "".join(await it.say("3")) == (
-            "To log in with Key, do this yourself: "
-            "Set `A_KEY` where your editor is started, and restart it.\n\n"
-            "Then type `retry` here.\n"
+            "To log in with Key, set `A_KEY` in the environment of your editor. "
+            "Then restart the editor and open this session again.\n"
         )
         turn = it.prompt("retry")
         prompt = await agent.read()

@@ -197,7 +197,7 @@ async def test_session_in_run_mode_says_both_versions_when_the_agent_speaks_a_hi
         assert request["params"]["protocolVersion"] == 1
         again.answer(request, {"protocolVersion": spoken})
         texts = await said_in_new_session(it)
-        assert f"it speaks version {spoken} of ACP; this connection uses version 1" in texts
+        assert f"it uses version {spoken} of ACP, but this connection uses version 1" in texts
         assert "To fix that, " in texts
 
 
@@ -249,7 +249,7 @@ async def test_session_says_both_versions_when_another_agent_does_not_speak_the_
         it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
         await it.initialized_agent(2, {"protocolVersion": later})
         text = await said_in_new_session(it)
-        assert f"it speaks version {later} of ACP; this connection uses version 2" in text
+        assert f"it uses version {later} of ACP, but this connection uses version 2" in text
 
 
 @pytest.mark.requirement("run-mode.version-sentence")
@@ -263,7 +263,7 @@ async def test_session_says_to_reconnect_when_the_editor_could_speak_the_agents_
         it.write_config(config(agent="other"))
         it.editor.ask("new", "session/new", {"cwd": "/w", "mcpServers": []})
         await it.initialized_agent(2)
-        assert "reconnect in your editor" in await said_in_new_session(it)
+        assert "restart Symposium from your editor" in await said_in_new_session(it)
 
 
 @pytest.mark.requirement("run-mode.version-without-agent")

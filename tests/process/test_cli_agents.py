@@ -138,7 +138,7 @@ def test_test_shows_the_capabilities_of_an_agent(symposium: Run, registry: objec
     assert found["mcpTransports"] == ["stdio", "http"]
     assert {"session/new", "session/load", "session/close"} <= set(found["sessionMethods"])
     assert found["authMethods"] == []
-    assert "MCP servers  stdio, http" in text
+    assert "MCP servers    stdio, http" in text
 
 
 @pytest.mark.requirement("registry.built-in-starts")

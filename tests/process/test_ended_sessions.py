@@ -59,9 +59,9 @@ def test_session_of_an_unknown_task_is_removed(task_cli: TaskCli) -> None:
     (left / "session.json").write_text(json.dumps(spec))
 
     shown = task_cli.ok("task", "gc")
-    assert "the session of gone, a task that is deleted for good" in shown
+    assert "the session of gone, which was deleted for good" in shown
     assert left.exists()
-    assert "is removed" in task_cli.ok("task", "gc", "--apply")
+    assert "removed the session of gone" in task_cli.ok("task", "gc", "--apply")
     assert not left.exists()
 
 

@@ -289,7 +289,7 @@ def test_one_changed_byte_asks_again_with_a_diff_and_never_is_remembered(
     screen = notices(it, session, ASKED)
     assert '+{"hooks": {"sessionStart"' in screen
     assert "tools/mod.sh" not in screen
-    assert "Not used" in it.say(session, "never")
+    assert "Symposium does not use them." in it.say(session, "never")
     assert it.end() == 0
     it = editor()
     session = opened(it, hostile.place)
@@ -319,7 +319,7 @@ def test_only_the_shown_files_run_after_yes(
     program.write_text(good)
     it.say(session, "no")
     offer = it.say(session, "/symposium:recommendations")
-    assert "+ 1. mod.sh (this workspace)" in offer
+    assert "+ 1. mod.sh (recommended by this workspace)" in offer
     assert "absolute" not in offer
     assert "Added `mod.sh`" in it.say(session, "add 1")
     assert "// mine" in config.read_text()

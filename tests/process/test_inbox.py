@@ -61,7 +61,7 @@ def test_agent_that_needs_a_login_explains_it_and_continues_the_session(
     assert (item["kind"], before, too_soon) == ("login", "waiting: login", 0)
     assert "Authentication required␛[2K" in listed
     assert "Sign in: With your account. The agent runs the login" in listed
-    assert "A key: Set `AGENT_KEY` where you answer; then choose retry" in listed
+    assert "A key: Set `AGENT_KEY` in the shell where you run `symposium inbox answer`" in listed
     assert re.search(r"already answered by .+ at \d", late.stderr)
     assert file.read_text() == ("done" if way == "by hand" else "browser")
     assert task_cli.said(made["id"]).count("heard: ") == 1

@@ -90,7 +90,7 @@ def test_optional_mod_that_exits_is_left_out_with_a_notice(start: Start, config:
     it, messages = initialized(start)
     assert [each["id"] for each in messages["details"]["chain"]] == ["arrow"]
     session = it.session()
-    assert "The mod `mine` is left out: it did not start" in it.notices(session)
+    assert "Symposium left out the mod `mine`. It did not start" in it.notices(session)
     assert it.say(session, "Hello") == f">{ANSWER}"
     assert it.end() == 0
 

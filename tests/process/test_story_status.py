@@ -50,7 +50,10 @@ def test_table_shows_how_each_server_reaches_the_agent_and_no_token(
     session = answer["result"]["sessionId"]
     hosts(symposium, 1)
     output = symposium("status", "--mcp").stdout
-    assert "web (http): bridged, the agent lacks http; it gets a program" in output
+    assert (
+        "web (http): bridged, the agent does not support http, so Symposium offers it as a program"
+        in output
+    )
     assert (
         "old (sse): unavailable, the agent lacks sse, and Symposium does not bridge sse" in output
     )

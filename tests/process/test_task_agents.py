@@ -111,7 +111,7 @@ def test_agent_can_be_replaced_until_one_has_worked(task_cli: TaskCli, scripted:
     worked = task_cli.run("task", "resume", "task", "--agent", scripted())
 
     assert (running.returncode, worked.returncode) == (1, 1)
-    assert f"symposium session kill {made['id']}" in running.stderr
+    assert f"symposium task stop {made['id'][:8]}" in running.stderr
     assert "symposium handoff" in worked.stderr
     assert task_cli.tasks()["task"]["agent"] == "eliza"
 

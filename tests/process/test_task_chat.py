@@ -147,7 +147,7 @@ def test_ctrl_d_leaves_an_agent_that_works(task_cli: TaskCli, chat: Chat) -> Non
     task_cli.ok("task", "say", task, WAITS.decode())
     until(lambda: task_cli.tasks()["talk"]["state"] == "working")
     user = chat(task)
-    user.until("Ctrl-D or /quit leaves; the agent")
+    user.until("Press Ctrl-D or type /quit to leave")
     user.type(CTRL_D)
 
     assert user.ends() == 0

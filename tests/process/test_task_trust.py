@@ -79,7 +79,7 @@ def test_retry_that_trusts_another_set_up_than_the_present_one_is_refused(asking
     refused = asking.run("bus", "send", "retry_taskspace", json.dumps(payload), "--json")
 
     assert refused.returncode != 0
-    assert "check them again" in refused.stdout + refused.stderr
+    assert "have changed since you saw them" in refused.stdout + refused.stderr
     assert not (Path(made["worktree"]) / "was-run").exists()
     assert len(trust_items(asking)) == 1
 

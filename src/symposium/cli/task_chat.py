@@ -45,7 +45,7 @@ from symposium.sessions.session import SessionError, SessionStore
 HELP: Final = (
     "Enter sends, Alt-Enter or Ctrl-J starts a new line, Up recalls an earlier message.",
     "Ctrl-C cancels a turn; press it twice to leave.",
-    "Type Ctrl-D or /quit to leave; the agent continues.",
+    "Press Ctrl-D or type /quit to leave; the agent continues.",
 )
 
 BY: Final = "task chat"

@@ -156,7 +156,7 @@ class OpenToolCalls:
         if len(self._open) >= _MAX_CALLS:
             self._open.clear()
         self._open[id_] = status
-        return HeardCalls(f"before tool call {title}", is_first=len(self._open) == 1)
+        return HeardCalls(f"tool call {title}", is_first=len(self._open) == 1)
 
 
 SNAPSHOT_TIMEOUT: Final = 30.0

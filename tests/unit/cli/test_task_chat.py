@@ -19,7 +19,7 @@ from symposium.sessions.session import SessionKind
 HELP = [
     "Enter sends, Alt-Enter or Ctrl-J starts a new line, Up recalls an earlier message.",
     "Ctrl-C cancels a turn; press it twice to leave.",
-    "Type Ctrl-D or /quit to leave; the agent continues.",
+    "Press Ctrl-D or type /quit to leave; the agent continues.",
 ]
 LEFT = "[you left; the agent continues]\n"
 CANCELLING = "[cancelling; Ctrl-C again leaves]"

@@ -328,8 +328,8 @@ async def test_task_lands_and_a_conflicting_one_gets_instructions(tasks: Tasks) 
     assert "`join` must be rebase or merge" in wrong
     assert landed.outcome == "landed"
     assert landed.lines[0].startswith("first has landed on ")
-    (warning,) = [each for each in landed.lines if each.startswith("would conflict with ")]
-    assert warning.startswith("would conflict with second: README.md")
+    (warning,) = [each for each in landed.lines if "would conflict with" in each]
+    assert warning.startswith("first would conflict with second: README.md")
     assert (shown.stage, shown.landed) == ("", landed.commit)
     assert again.lines[0].startswith("first has nothing to land: ")
     assert (conflict.outcome, conflict.commit) == ("conflict", None)
@@ -354,10 +354,10 @@ async def test_orphaned_worktrees_are_listed_and_removed_only_on_request(tasks: 
     before = sorted(tasks.store.ids())
     done = await tasks.ask(CollectTaskspaces(is_applied=True))
 
-    line = "the session of Old, a task that is deleted for good"
+    line = "the session of Old, which was deleted for good"
     assert looked.lines == (line,)
     assert looked.orphans == (str(orphan),)
-    assert done.lines == (f"{line}, is removed",)
+    assert done.lines == (f"removed {line}",)
     assert (len(before), len(tasks.store.ids())) == (3, 2)
     assert left not in tasks.store.ids()
 
@@ -432,8 +432,8 @@ async def test_another_agent_is_rejected_once_one_has_worked_or_runs(tasks: Task
     os.close(lock)
 
     assert "archived" in archived
-    assert "its agent has worked already" in worked
-    assert "its agent runs" in runs
+    assert "its agent has a session already" in worked
+    assert "its agent is running" in runs
 
 
 @pytest.mark.requirement("tasks.agents-messages")

@@ -314,7 +314,7 @@ def _tell(agent_id: str, obtained: StartCommand, *, as_json: bool) -> None:
         return
     at = f" {obtained.receipt.version}" if obtained.receipt else ""
     is_missing = bool(obtained.note) and agent_id not in agent_names()
-    state = "is ready without an installation" if is_missing else "is ready"
+    state = "is not installed" if is_missing else "is ready"
     sys.stdout.write(f"{agent_id}{at} {state}; test it with: symposium agents test {agent_id}\n")
 
 

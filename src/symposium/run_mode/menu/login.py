@@ -42,7 +42,7 @@ class LoginMenu:
     async def log_in(self, talk: Dialog, method: AuthMethod) -> bool:
         """Log in by a method; return whether the agent reports success."""
         if not method.is_ours:
-            how = f"To log in with {method.name}: {method.opens}\n"
+            how = f"To log in with {method.name}, {method.opens[:1].lower()}{method.opens[1:]}\n"
             if method.command:
                 how = (
                     f"To log in with {method.name}, run this command in a terminal:\n\n"
