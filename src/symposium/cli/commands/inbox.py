@@ -12,7 +12,7 @@ from symposium.cli.agent_views import print_json
 from symposium.cli.app import CommandGroup
 from symposium.cli.bus import AS_JSON
 from symposium.cli.exit_codes import ExitCode
-from symposium.cli.inbox_items import (
+from symposium.cli.inbox_names import (
     WIDTH,
     check_seen,
     find_answer,

@@ -11,7 +11,7 @@ from symposium.bus.messages.tasks import ListInbox, ListTaskspaces, RetryTaskspa
 from symposium.cli.agent_views import print_json
 from symposium.cli.bus import AS_JSON
 from symposium.cli.exit_codes import ExitCode
-from symposium.cli.inbox_items import short_text
+from symposium.cli.inbox_names import short_text
 from symposium.cli.options import example
 from symposium.cli.task_agents import offered_environment
 from symposium.cli.tasks import ask, doing, echo_plain, sessions, task_line

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from symposium.bus.messages.tasks import InboxChoice, InboxItem
-from symposium.cli.inbox_items import (
+from symposium.cli.inbox_names import (
     TERMINALS,
     check_seen,
     find_answer,
