@@ -21,7 +21,7 @@ from uuid import uuid4
 
 from bench.tasks import AT, fill, run, say
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.daemon_start import DaemonOptions
+from symposium.bus.daemon_options import DaemonOptions
 from symposium.bus.envelope import Sender
 from symposium.bus.messages.agents import LogProgress, ProgressCategory
 from symposium.bus.protocol import Role

@@ -22,7 +22,7 @@ from typing import Any, Final
 from uuid import UUID, uuid4
 
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.daemon_start import DaemonOptions
+from symposium.bus.daemon_options import DaemonOptions
 from symposium.bus.envelope import Sender
 from symposium.bus.messages.tasks import FindTaskspace, ListInbox, ListTaskspaces, ShowTaskspace
 from symposium.bus.protocol import BusRequest, Role

@@ -23,7 +23,7 @@ from typing import Final
 
 from bench.tasks import PROGRAM, WHO, git, run, say
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.daemon_start import DaemonOptions
+from symposium.bus.daemon_options import DaemonOptions
 from symposium.bus.envelope import Sender
 from symposium.bus.messages.agents import SignalUser
 from symposium.bus.messages.broker import DaemonStatus

@@ -15,7 +15,8 @@ from tests.support.daemons import DaemonFolder, ProcessExit, daemon_folder
 
 from peerwire.jsonrpc.transport import Transport
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.daemon_start import DaemonOptions, daemon_address, dial_running
+from symposium.bus.daemon_options import DaemonOptions
+from symposium.bus.daemon_start import daemon_address, dial_running
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusError, BusRefusedError, BusUnreachableError
 from symposium.bus.handlers import HandlerTable, RequestContext

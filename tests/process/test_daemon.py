@@ -13,7 +13,8 @@ import pytest
 from tests.support.daemons import DaemonFolder, ProcessExit, RawSocket, daemon_folder
 
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.daemon_start import DaemonAddress, DaemonOptions, PlaceError, returning
+from symposium.bus.daemon_options import DaemonOptions
+from symposium.bus.daemon_start import DaemonAddress, PlaceError, returning
 from symposium.bus.envelope import MAX_LINE, Sender
 from symposium.bus.errors import BusError, BusUnreachableError
 from symposium.bus.handlers import HandlerTable, RequestContext

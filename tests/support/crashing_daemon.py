@@ -13,7 +13,7 @@ import signal
 import sys
 from pathlib import Path
 
-from symposium.bus.daemon_start import DaemonOptions
+from symposium.bus.daemon_options import DaemonOptions
 from symposium.bus.envelope import Envelope
 from symposium.daemon import process, server
 from symposium.daemon.connection import Lines

@@ -12,7 +12,8 @@ from pathlib import Path
 from peerwire.testing import LineRecorder
 from peerwire.transports.unix import connect_unix
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.daemon_start import DaemonOptions, dial, dial_running
+from symposium.bus.daemon_options import DaemonOptions
+from symposium.bus.daemon_start import dial, dial_running
 from symposium.bus.envelope import Sender
 from symposium.bus.handlers import HandlerTable
 from symposium.bus.messages.broker import DaemonStatus, Presence

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from symposium.bus.client import ClientSettings
-from symposium.bus.daemon_start import DaemonAddress, DaemonOptions, dial_running
+from symposium.bus.daemon_options import DaemonOptions
+from symposium.bus.daemon_start import DaemonAddress, dial_running
 from symposium.daemon.instance_lock import acquire_instance_lock, starting
 from symposium.daemon.part import Part
 from symposium.daemon.server import Daemon, DaemonConfig

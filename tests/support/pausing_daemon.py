@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 
 from symposium.__main__ import main
-from symposium.bus.daemon_start import DaemonOptions
+from symposium.bus.daemon_options import DaemonOptions
 from symposium.daemon import process
 from symposium.daemon.parts import taskspaces
 

@@ -18,7 +18,8 @@ from typing import Final, Self, TypeVar
 
 from peerwire.jsonrpc.transport import OversizedLine, Transport
 from symposium.bus import error_codes
-from symposium.bus.daemon_start import DaemonOptions, PlaceError, dial
+from symposium.bus.daemon_options import DaemonOptions
+from symposium.bus.daemon_start import PlaceError, dial
 from symposium.bus.endpoint import CONNECT_TIMEOUT, BusEndpoint, OnProgress
 from symposium.bus.envelope import MAX_LINE, Address, Envelope, Sender, write_envelope
 from symposium.bus.errors import BusEndedError, BusError, BusRefusedError, BusUnreachableError

@@ -19,6 +19,7 @@ from typing import Final, TypeAlias, cast
 from localio.files import make_private_directory, write_whole
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import peer_uid
+from symposium.bus.daemon_options import DaemonOptions
 from symposium.bus.envelope import MAX_LINE
 from symposium.bus.errors import BusError, BusUnreachableError
 from symposium.config.paths import paths
@@ -117,43 +118,11 @@ def check_directory(place: DaemonAddress) -> None:
         raise PlaceError(f"{directory} is open to other users", hint)
 
 
-IDLE_TIMEOUT: Final = 30.0
-"""Seconds without clients after which the daemon exits (bus §1.1)."""
-
 START_TIME: Final = 20.0
 """Seconds to wait for a started daemon; on a busy machine, the interpreter alone needs several."""
 
 _STOP_TIMEOUT: Final = 2.0
 _PLACES: Final = ("SYMPOSIUM_HOME", "SYMPOSIUM_CONFIG", "SYMPOSIUM_SOCKET")
-
-
-@dataclass(frozen=True, slots=True)
-class DaemonOptions:
-    """Options of a daemon; a program that starts one passes all of them (bus §7, row 9).
-
-    Attributes:
-        socket: listening socket; None: the default path.
-        compat_socket: socket for peers of version 1; None: no such socket.
-        idle_timeout: seconds without clients after which it exits; 0: never.
-        history: maximum number of messages in the history; 0: none.
-        log_level: log level of its log file.
-    """
-
-    socket: Path | None = None
-    compat_socket: Path | None = None
-    idle_timeout: float = IDLE_TIMEOUT
-    history: int = 1024
-    log_level: str = "info"
-
-    def words(self) -> Sequence[str]:
-        """The same as command-line options of `symposium daemon start`."""
-        words = ["--idle-timeout", str(self.idle_timeout), "--history", str(self.history)]
-        words += ["--log", self.log_level]
-        if self.socket is not None:
-            words += ["--socket", str(self.socket.absolute())]
-        if self.compat_socket is not None:
-            words += ["--compat-socket", str(self.compat_socket.absolute())]
-        return words
 
 
 async def start_daemon(options: DaemonOptions) -> None:

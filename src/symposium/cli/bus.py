@@ -18,7 +18,8 @@ from peerwire.jsonrpc.transport import OversizedLine, Transport
 from peerwire.transports.fd import stdio_transport
 from peerwire.transports.unix import connect_unix
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.daemon_start import DaemonOptions, dial, dial_running
+from symposium.bus.daemon_options import DaemonOptions
+from symposium.bus.daemon_start import dial, dial_running
 from symposium.bus.envelope import MAX_LINE, Envelope, EnvelopeError, Sender, read_envelope
 from symposium.bus.errors import BusUnreachableError
 from symposium.bus.handlers import HandlerTable

@@ -15,7 +15,8 @@ from localio.errors import ExplainedError
 from localio.plugins import module_name, names_in, only_object
 from localio.redaction import Redactor, secret_values
 from peerwire.errors import ErrorBoundary
-from symposium.bus.daemon_start import DaemonOptions, daemon_address, remember
+from symposium.bus.daemon_options import DaemonOptions
+from symposium.bus.daemon_start import daemon_address, remember
 from symposium.config.paths import keep_runtime, paths
 from symposium.daemon.instance_lock import (
     RunningError,

@@ -17,7 +17,8 @@ from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import UnixListener, serve_unix
 from symposium.bus.broker import Broker
 from symposium.bus.broker_requests import BusHistory
-from symposium.bus.daemon_start import DaemonAddress, DaemonOptions
+from symposium.bus.daemon_options import DaemonOptions
+from symposium.bus.daemon_start import DaemonAddress
 from symposium.bus.envelope import MAX_LINE
 from symposium.bus.handlers import HandlerTable, RequestContext
 from symposium.bus.messages.broker import (

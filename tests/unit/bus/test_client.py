@@ -14,7 +14,8 @@ from peerwire.transports.memory import ForwardingTransport, memory_pair
 from symposium.bus import client as client_module
 from symposium.bus import error_codes
 from symposium.bus.client import MAX_WAITING, BusClient, ClientSettings, Identity
-from symposium.bus.daemon_start import DaemonOptions, PlaceError
+from symposium.bus.daemon_options import DaemonOptions
+from symposium.bus.daemon_start import PlaceError
 from symposium.bus.envelope import (
     Address,
     Envelope,

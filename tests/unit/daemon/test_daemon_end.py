@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from symposium.bus.client import HEARTBEAT
-from symposium.bus.daemon_start import DaemonAddress, DaemonOptions
+from symposium.bus.daemon_options import DaemonOptions
+from symposium.bus.daemon_start import DaemonAddress
 from symposium.bus.envelope import Sender, envelope_of, write_envelope
 from symposium.bus.messages.broker import PROTOCOL, DaemonStatus, Hello
 from symposium.bus.peers import WINDOW_SECONDS

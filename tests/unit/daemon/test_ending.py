@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from symposium.bus.daemon_start import DaemonAddress, DaemonOptions
+from symposium.bus.daemon_options import DaemonOptions
+from symposium.bus.daemon_start import DaemonAddress
 from symposium.bus.handlers import HandlerTable
 from symposium.daemon.instance_lock import acquire_instance_lock, starting
 from symposium.daemon.part import LocalPeer

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from symposium.bus.daemon_start import DaemonAddress, DaemonOptions
+from symposium.bus.daemon_options import DaemonOptions
+from symposium.bus.daemon_start import DaemonAddress
 from symposium.bus.errors import BusError
 from symposium.daemon.instance_lock import (
     RunningError,

@@ -9,7 +9,8 @@ import pytest
 from tests.support.event_listener import Mailbox
 
 from peerwire.transports.unix import connect_unix
-from symposium.bus.daemon_start import DaemonAddress, DaemonOptions
+from symposium.bus.daemon_options import DaemonOptions
+from symposium.bus.daemon_start import DaemonAddress
 from symposium.bus.errors import BusError
 from symposium.bus.handlers import HandlerTable
 from symposium.daemon import server

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.daemon_start import DaemonAddress, DaemonOptions, dial_running
+from symposium.bus.daemon_options import DaemonOptions
+from symposium.bus.daemon_start import DaemonAddress, dial_running
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusRefusedError
 from symposium.bus.handlers import HandlerTable, RequestContext

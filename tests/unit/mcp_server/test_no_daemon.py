@@ -10,7 +10,7 @@ from tests.support.mcp_harness import ProgressRecorder, call_tool, workplace_in
 
 from peerwire.jsonrpc.transport import Transport
 from symposium.bus.client import BusClient, ClientSettings, Identity
-from symposium.bus.daemon_start import DaemonOptions
+from symposium.bus.daemon_options import DaemonOptions
 from symposium.bus.envelope import Sender
 from symposium.bus.errors import BusUnreachableError
 from symposium.bus.protocol import Role

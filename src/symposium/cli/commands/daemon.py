@@ -13,7 +13,8 @@ import click
 from msgspec import to_builtins
 
 from localio.text import plain_text, second_of
-from symposium.bus.daemon_start import IDLE_TIMEOUT, DaemonOptions, daemon_address
+from symposium.bus.daemon_options import IDLE_TIMEOUT, DaemonOptions
+from symposium.bus.daemon_start import daemon_address
 from symposium.bus.errors import BusUnreachableError
 from symposium.bus.messages.broker import DaemonInfo, DaemonStatus, StopDaemon
 from symposium.cli.agent_views import dated, print_json, print_table
