@@ -149,7 +149,7 @@ async def test_snapshots_are_taken_before_a_turn_with_tools_and_after_it(tmp_pat
         entered = server.bus.entered
 
     assert (reasons[0], reasons[-1]) == ("before a prompt", "the turn is over")
-    assert any(each.startswith(("before tool call ", "after tool call ")) for each in reasons[1:-1])
+    assert any(each.startswith(("tool call ", "after tool call ")) for each in reasons[1:-1])
     # Only the call of an agent that did not wait has a time.
     assert (called[0], called[-1]) == (False, False)
     assert {each.taskspace_uuid for each in server.bus.snapshots} == {"one"}

@@ -30,9 +30,9 @@ def test_call_is_reported_when_it_is_announced_starts_and_ends() -> None:
     ]
 
     assert [None if each is None else (each.reason, each.is_first) for each in told] == [
-        ("before tool call rm -rf", True),
+        ("tool call rm -rf", True),
         None,
-        ("before tool call rm -rf", True),
+        ("tool call rm -rf", True),
         None,
         ("after tool call rm -rf", False),
     ]
@@ -86,4 +86,4 @@ def test_long_title_is_truncated() -> None:
     received = OpenToolCalls().received(line("tool_call", "1", title="x" * 300))
 
     assert received is not None
-    assert received.reason == "before tool call " + "x" * 200
+    assert received.reason == "tool call " + "x" * 200
