@@ -1,6 +1,7 @@
 """Deletion archives a task completely; undo restores it byte for byte."""
 
 import asyncio
+import json
 import shutil
 import tarfile
 from dataclasses import replace
@@ -229,6 +230,23 @@ async def test_damaged_archive_is_refused_and_stays(scene: Scene) -> None:
     assert refused[:3] + refused[4:] == [
         f"the archive {trash} is damaged: {each}; {hint}" for each in names
     ]
+
+
+@pytest.mark.requirement("taskspaces.archive-checked")
+async def test_archive_of_a_commit_that_is_no_snapshot_is_refused_and_stays(scene: Scene) -> None:
+    made = await full(scene)
+    await scene.engine.trash.delete(made.id, DeletionConsent.ARCHIVE)
+    manifest = scene.root / "state" / "trash" / made.id / "manifest.json"
+    fields = json.loads(manifest.read_bytes())
+    text = json.dumps({**fields, "commit": git("rev-parse", "HEAD", cwd=scene.clone).strip()})
+    manifest.write_text(text, encoding="utf-8")
+
+    with pytest.raises(TaskspaceError, match="is no snapshot") as refused:
+        await scene.engine.trash.undo(made.id)
+
+    assert refused.value.hint == "see the bundle in the archive"
+    assert manifest.read_text(encoding="utf-8") == text
+    assert not there(made.worktree)
 
 
 @pytest.mark.requirement("taskspaces.branch-kept")

@@ -10,7 +10,7 @@ from tests.support.chaos import add_submodule
 from tests.support.task_harness import GIT, Scene, git, store_of, tree_of
 
 from symposium.tasks.model import Taskspace
-from symposium.tasks.snapshots import exclusions, file_restore
+from symposium.tasks.snapshots import exclusions, file_contents, file_restore
 from symposium.tasks.snapshots.clone_state import commit_inside
 from symposium.tasks.snapshots.store import open_store
 
@@ -314,6 +314,26 @@ async def test_undo_restores_hard_links_attributes_and_pipes(scene: Scene) -> No
     assert (worktree / "one").samefile(worktree / "src/two")
     assert os.getxattr(worktree / "README.md", "user.note") == b"mine"
     assert (worktree / "pipe").lstat().st_mode == stat.S_IFIFO | 0o662
+
+
+@pytest.mark.requirement("snapshots.links")
+async def test_undo_replaces_each_name_of_a_changed_hard_link_in_place(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Treat every file as changed a while ago, so that its timestamps identify its content.
+    monkeypatch.setattr(file_contents, "_RACY", 0)
+    made = await scene.made()
+    one, two = Path(made.worktree) / "one", Path(made.worktree) / "src/two"
+    one.write_text("shared", encoding="utf-8")
+    two.hardlink_to(one)
+    await keep(scene, made)
+
+    one.write_text("changed", encoding="utf-8")
+    restored = await scene.engine.history.undo(made.id)
+
+    assert restored.notes == ()
+    assert one.samefile(two)
+    assert two.read_text(encoding="utf-8") == "shared"
 
 
 @pytest.mark.requirement("snapshots.permissions")

@@ -126,7 +126,8 @@ async def test_snapshots_of_earlier_versions_are_moved_out_of_the_clone_and_rest
 
     again.engine.close()
     assert (worktree / "old.txt").read_text(encoding="utf-8") == "old"
-    assert (worktree / "private.txt").stat().st_mode & 0o777 == 0o600
+    modes = {"old.txt": 0o644, "private.txt": 0o600, "run.sh": 0o755}
+    assert {name: (worktree / name).stat().st_mode & 0o777 for name in modes} == modes
     assert (worktree / "inner/deep.txt").read_text(encoding="utf-8") == "deep"
     assert (worktree / "inner/.git/HEAD").read_text(encoding="utf-8") == "ref: refs/heads/x\n"
     assert (worktree / "empty").is_dir()
@@ -145,7 +146,8 @@ def earlier_snapshot(worktree: Path) -> str:
             path = worktree.parent / "content"
             path.write_text(content, encoding="utf-8")
             blob = git("hash-object", "-w", str(path), cwd=worktree)
-            lines.append(f"100644 blob {blob}\t{name.replace('_', '.')}\n")
+            mode = "100755" if name.endswith("_sh") else "100644"
+            lines.append(f"{mode} blob {blob}\t{name.replace('_', '.')}\n")
         return made_tree(worktree, lines)
 
     tip = git("rev-parse", "HEAD", cwd=worktree)
@@ -154,7 +156,7 @@ def earlier_snapshot(worktree: Path) -> str:
         '"gitdir":"%s","link":null}],"upstream":{},"modes":{"private.txt":384},"skipped":[],'
         '"usual":{"plain":420,"folder":493}}'
     )
-    work, inner = tree(old_txt="old", private_txt="x"), tree(deep_txt="deep")
+    work, inner = tree(old_txt="old", private_txt="x", run_sh=""), tree(deep_txt="deep")
     gitdir = tree(HEAD="ref: refs/heads/x\n")
     details_tree = tree(details_json=details % gitdir)
     blob = git("rev-parse", f"{details_tree}:details.json", cwd=worktree)

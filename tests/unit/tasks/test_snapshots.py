@@ -255,6 +255,24 @@ async def test_what_is_in_the_way_of_a_folder_and_in_no_snapshot_is_moved_aside(
     assert f"src was in the way and is in no snapshot; moved to {aside}" in restored.notes
 
 
+@pytest.mark.requirement("snapshots.ignored-in-the-way")
+async def test_socket_in_the_way_of_an_empty_folder_is_moved_aside(
+    scene: Scene, made: Taskspace
+) -> None:
+    empty = Path(made.worktree) / "empty"
+    empty.mkdir()
+    await scene.engine.history.snapshot(made.id, "tool call")
+    empty.rmdir()
+    os.mknod(empty, stat.S_IFSOCK | 0o600)
+
+    restored = await scene.engine.history.undo(made.id)
+
+    assert list(empty.iterdir()) == []
+    displaced = scene.root / "state" / "shadow" / made.id / "displaced"
+    (aside,) = [each for each in displaced.rglob("empty") if each.is_socket()]
+    assert f"empty was in the way and is in no snapshot; moved to {aside}" in restored.notes
+
+
 @pytest.mark.requirement("snapshots.stash-and-branches")
 async def test_undo_restores_a_dropped_stash_and_a_deleted_branch(
     scene: Scene, made: Taskspace
@@ -396,6 +414,25 @@ async def test_undo_restores_the_state_before_a_tool_call(scene: Scene, made: Ta
 
     assert kept.called_on == ""
     assert (worktree / "README.md").read_text(encoding="utf-8") == "by hand, meanwhile"
+
+
+@pytest.mark.requirement("snapshots.not-waited")
+async def test_undo_skips_a_change_shortly_before_the_announcement_of_a_tool_call(
+    scene: Scene, made: Taskspace
+) -> None:
+    worktree, history = Path(made.worktree), scene.engine.history
+    whole = tree_of(worktree)
+    await history.snapshot(made.id, "tool call over")
+    (worktree / "README.md").write_text("cut", encoding="utf-8")
+    changed_at = (worktree / "README.md").stat().st_ctime
+
+    # File systems round timestamps, and the announcement takes a moment.
+    begun = await history.snapshot(made.id, "tool call", called_at=changed_at + 0.9)
+    (worktree / "README.md").unlink()
+    await history.undo(made.id)
+
+    assert begun.called_on
+    assert tree_of(worktree) == whole
 
 
 @pytest.mark.requirement("snapshots.inside")

@@ -241,6 +241,26 @@ async def test_answers_reach_the_agent_that_asked(inbox: Inbox) -> None:
     assert [each.taskspace for each in open_questions] == [types]
 
 
+@pytest.mark.requirement("tasks.inbox")
+async def test_answered_permission_is_not_listed_before_its_server_announces_that(
+    inbox: Inbox,
+) -> None:
+    asks, questions = await inbox.task(1), [QUESTION]
+
+    async def describe() -> Any:
+        return {"acpSession": "one", "announces": True, "questions": questions}
+
+    def decide(_: Any) -> None:
+        questions.clear()
+
+    inbox.servers.answers(inbox.servers.started(asks), describe, decide=decide)
+    inbox.served.live.noted(asks, "asked")
+    (item,) = await inbox.served.inbox.items()
+    await inbox.served.inbox.answer(item.id, "yes", "me")
+
+    assert await inbox.served.inbox.items() == []
+
+
 @pytest.mark.requirement("tasks.budget", "tasks.agent-ended", "tasks.login")
 async def test_answers_settle_items_without_an_agent(inbox: Inbox) -> None:
     spends, ends, works = [await inbox.task(number) for number in (1, 2, 3)]
