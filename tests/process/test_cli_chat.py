@@ -220,7 +220,7 @@ def test_second_interrupt_exits_from_an_endless_turn(chat: Chat, scripted: Spec)
     person.type(b"go", ENTER)
     person.until("Waiting.")
     person.interrupt()
-    person.until("cancelling")
+    person.until("canceling")
     person.interrupt()
 
     assert person.ends() == 130

@@ -125,7 +125,7 @@ def test_ctrl_c_cancels_the_turn_and_the_chat_continues(task_cli: TaskCli, chat:
     user.type(WAITS, ENTER)
     user.until("Waiting for session/cancel.")
     user.interrupt()
-    user.until("[cancelling; Ctrl-C again leaves]")
+    user.until("[canceling; Ctrl-C again leaves]")
     user.until("[stopped: cancelled]")
     user.ready()
     user.type(echo("still here").encode(), ENTER)

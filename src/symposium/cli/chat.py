@@ -234,7 +234,7 @@ class ChatSession:
         if self._turn is not None:
             self._turn.stop()
             if self._turn.stops == 1:
-                self._view.line("[cancelling; Ctrl-C again leaves]")
+                self._view.line("[canceling; Ctrl-C again leaves]")
 
     def _on_unattended(self, permission: Permission) -> None:
         asked = summarize(permission.tool_call).text

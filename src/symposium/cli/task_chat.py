@@ -349,7 +349,7 @@ class TaskChat:
     async def _cancel_if_stopped(self) -> None:
         if self._stops == 1 and not self._is_cancelled and not self._is_over:
             self._is_cancelled = True
-            self.agent.view.line("[cancelling; Ctrl-C again leaves]")
+            self.agent.view.line("[canceling; Ctrl-C again leaves]")
             await self._ask(CANCEL, {})
 
     async def _ask(self, method: str, params: Mapping[str, Any]) -> Any:

@@ -111,7 +111,7 @@ class SpendingMeter:
             async with asyncio.timeout(SAFE_WITHIN):
                 await self._quiet.wait()
         except TimeoutError:
-            _log.warning("tool call still running; cancelling the turn anyway")
+            _log.warning("tool call still running; canceling the turn anyway")
         return limit
 
     def _cost(self, session: str, cost: Mapping[str, Any]) -> None:

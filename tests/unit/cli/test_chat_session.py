@@ -214,7 +214,7 @@ async def test_ctrl_c_cancels_a_turn_and_twice_in_a_row_leaves(chat: Chat) -> No
         await user.says("wait\r")
         await agent.prompted()
         await user.interrupts()
-        await user.until_shown("[cancelling; Ctrl-C again leaves]")
+        await user.until_shown("[canceling; Ctrl-C again leaves]")
         await user.until_shown("[stopped: cancelled]")
         await user.says("\x03")
         await user.until_shown("[Ctrl-C again leaves]")
@@ -224,7 +224,7 @@ async def test_ctrl_c_cancels_a_turn_and_twice_in_a_row_leaves(chat: Chat) -> No
         await user.says("hang\r")
         await agent.prompted()
         await user.interrupts()
-        await user.until_shown("[cancelling; Ctrl-C again leaves]")
+        await user.until_shown("[canceling; Ctrl-C again leaves]")
         await user.interrupts()
 
     twice, endless = await talk(chat, cancel), await talk(chat, leave)

@@ -22,7 +22,7 @@ HELP = [
     "Press Ctrl-D or type /quit to leave; the agent continues.",
 ]
 LEFT = "[you left; the agent continues]\n"
-CANCELLING = "[cancelling; Ctrl-C again leaves]"
+CANCELLING = "[canceling; Ctrl-C again leaves]"
 IDLE: Mapping[str, Any] = {"seq": 0, "working": False, "waiting": 0, "questions": []}
 YES = {"optionId": "yes", "name": "Yes", "kind": "allow_once"}
 NO = {"optionId": "no", "name": "No", "kind": "reject_once"}
