@@ -213,8 +213,9 @@ async def test_peer_that_never_reads_is_disconnected_alone_when_its_backlog_is_f
 
 
 @pytest.mark.requirement("conductor.pressure-client")
-async def test_client_that_never_reads_is_left_within_the_grace_period(
+async def test_client_that_never_reads_is_logged_and_left_within_the_grace_period(
     monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(link, "OVERFLOW", 100_000)
     async with chain_harness() as it:
@@ -222,6 +223,8 @@ async def test_client_that_never_reads_is_left_within_the_grace_period(
         it.client.transport.pause_reading()
         agent.tell("session/update", {"pad": "x" * 200_000})
         assert await it.exit_code() == 0
+
+    assert caplog.text.count("client has stopped reading") == 1
 
 
 @pytest.mark.requirement("jsonrpc.reader-no-task-per-message")

@@ -323,6 +323,18 @@ def test_what_we_write_is_what_we_read() -> None:
 
 
 @pytest.mark.requirement("jsonrpc.keys")
+@pytest.mark.parametrize("params", [UNSET, b"{}"])
+def test_method_with_special_characters_is_escaped(params: bytes | UnsetType) -> None:
+    method = 'a","id":7,"b":"\\\n\ud800é'
+
+    asked = message(wire.request(b"1", method, params))
+    noted = message(wire.notification(method, params))
+
+    assert (asked.method, written(asked.id)) == (method, b"1")
+    assert (noted.method, noted.id) == (method, UNSET)
+
+
+@pytest.mark.requirement("jsonrpc.keys")
 def test_the_texts_of_methods_are_kept_within_bounds() -> None:
     assert all(wire.quoted(f"method/{number}") == b'"method/%d"' % number for number in range(2000))
     assert wire.quoted("x" * 1000) == b'"' + b"x" * 1000 + b'"'
