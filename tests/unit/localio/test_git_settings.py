@@ -165,10 +165,10 @@ def test_unknown_extension_counts_from_version_1_of_the_format(
     ("url", "path"),
     [
         ("/a/b", "/a/b"),
-        ("../b", "/root/../b"),
+        ("../b", "/clone/../b"),
         ("file:///a%20b", "/a b"),
         ("file://host/a", "//host/a"),
-        ("./a:b", "/root/./a:b"),
+        ("./a:b", "/clone/./a:b"),
         ("host:a", None),
         ("me@host:a", None),
         ("ext::sh -c x", None),
@@ -176,7 +176,7 @@ def test_unknown_extension_counts_from_version_1_of_the_format(
     ],
 )
 def test_path_of_a_remote_is_known_only_on_this_machine(url: str, path: str | None) -> None:
-    assert local_path(url, Path("/root")) == (None if path is None else Path(path))
+    assert local_path(url, Path("/clone")) == (None if path is None else Path(path))
 
 
 def repository(git_dir: Path) -> Path:
