@@ -1,9 +1,7 @@
 """The view of a chat, and its status line."""
 
 import asyncio
-import os
 import shutil
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +12,7 @@ from localio.text import one_line, plain_text
 from peerwire.jsonrpc.values import as_object
 from symposium.cli.markdown_layout import NARROWEST, MarkdownSpan, wrapped
 from symposium.cli.markdown_stream import MarkdownStream
-from symposium.cli.output import Output
+from symposium.cli.output import Output, wants_color
 from symposium.cli.session_view import note_lines
 from symposium.client.events import (
     AgentPlan,
@@ -142,7 +140,7 @@ class ChatView:
         self._calls: dict[str, tuple[str, str]] = {}
         self._plan: tuple[PlanEntry, ...] = ()
         self._speaker = ""
-        self._is_colored = _wants_color()
+        self._is_colored = wants_color()
         self._text: MarkdownStream | None = None
         self._waiting: asyncio.TimerHandle | None = None
         self.commands: tuple[SlashCommand, ...] = ()
@@ -260,11 +258,6 @@ class ChatView:
 
     def _dim(self, text: str) -> str:
         return click.style(text, dim=True) if self._is_colored else text
-
-
-def _wants_color() -> bool:
-    is_plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
-    return sys.stdout.isatty() and not is_plain
 
 
 def _columns() -> int:

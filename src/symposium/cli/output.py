@@ -1,5 +1,6 @@
 """Standard output for data, standard error for talk, and JSON events."""
 
+import os
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -8,6 +9,16 @@ from typing import Any, Final
 import click
 
 from peerwire.jsonrpc.values import encode_value
+
+
+def allows_color() -> bool:
+    """Whether the environment allows colors in a terminal (no-color.org)."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def wants_color() -> bool:
+    """Whether standard output is a terminal that may show colors."""
+    return sys.stdout.isatty() and allows_color()
 
 
 class Output:

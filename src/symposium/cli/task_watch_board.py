@@ -1,6 +1,5 @@
 """A board of all tasks: its lines, and the screen that shows it."""
 
-import os
 import shutil
 import sys
 import unicodedata
@@ -18,6 +17,7 @@ from symposium.bus.activity_words import WAITS_FOR_USER, Activity
 from symposium.bus.messages.announcements import InboxChanged, TaskspaceChanged
 from symposium.bus.messages.tasks import InboxItem, TaskView
 from symposium.bus.protocol import Announcement
+from symposium.cli.output import allows_color
 from symposium.cli.tasks import glyph_of, task_line
 
 NAME_WIDTH: Final = 28
@@ -212,7 +212,7 @@ class FullScreen:
 
     def __init__(self) -> None:
         self._drawn = ""
-        self._has_color = not os.environ.get("NO_COLOR")
+        self._has_color = allows_color()
 
     def __enter__(self) -> Self:
         """Switch to the alternate screen."""

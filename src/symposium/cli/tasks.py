@@ -31,6 +31,7 @@ from symposium.cli.agent_views import dated, print_json
 from symposium.cli.bus import client_for
 from symposium.cli.exit_codes import ExitCode
 from symposium.cli.options import run
+from symposium.cli.output import wants_color
 from symposium.config.git import stand_ins
 from symposium.config.paths import paths
 from symposium.errors import NotFoundError
@@ -281,7 +282,7 @@ async def show_diff(task: TaskView, *, is_stat: bool) -> int:
 def _echo_diff(diff: GitResult) -> None:
     """Print a diff unchanged, for other programs; in a terminal escaped, and colored as by git."""
     if sys.stdout.isatty():
-        is_colored = "NO_COLOR" not in os.environ
+        is_colored = wants_color()
         for line in patch_lines(diff.shown):
             click.secho(line.text, fg=line.color, bold=line.is_bold, color=is_colored)
     else:

@@ -190,7 +190,8 @@ def test_narrow_board_leaves_out_the_ids_and_shortens_the_names(one_of_each: Boa
 def test_screen_is_drawn_only_on_changes_and_restored(
     no_color: str, one_of_each: Board, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (("NO_COLOR", no_color), ("COLUMNS", "31"), ("LINES", "12")):
+    size = (("COLUMNS", "31"), ("LINES", "12"))
+    for name, value in (("NO_COLOR", no_color), ("TERM", "xterm"), *size):
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "stdout", out := io.StringIO())
     with FullScreen() as screen:

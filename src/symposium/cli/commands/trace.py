@@ -1,6 +1,5 @@
 """Show a recorded message trace in the terminal or a browser."""
 
-import os
 import sys
 import webbrowser
 from pathlib import Path
@@ -10,6 +9,7 @@ import click
 
 from symposium.cli.app import CommandGroup
 from symposium.cli.options import example
+from symposium.cli.output import wants_color
 from symposium.trace_view.trace_events import Damage, TraceReader, TraceSelection, lanes_of
 from symposium.trace_view.views import ASCII, DRAWN, TraceLine, TraceListing, write_page
 
@@ -89,7 +89,7 @@ def _print_listing(reader: TraceReader, selection: TraceSelection) -> None:
     width = get_terminal_size().columns if is_terminal else None
     glyphs = DRAWN if (sys.stdout.encoding or "").lower().startswith("utf") else ASCII
     listing = TraceListing(lanes_of(reader.path), glyphs, width=width)
-    is_colored = is_terminal and "NO_COLOR" not in os.environ
+    is_colored = wants_color()
     for line in listing.heads():
         click.secho(line.text, bold=True, color=is_colored)
     for event in reader.events():

@@ -1,6 +1,5 @@
 """Show, check, and export walkthroughs of code."""
 
-import os
 import sys
 import webbrowser
 from collections.abc import Callable, Iterable
@@ -16,6 +15,7 @@ from localio.text import minute_of
 from symposium.cli.agent_views import dated, print_json, print_table
 from symposium.cli.app import CommandGroup
 from symposium.cli.options import example, run
+from symposium.cli.output import wants_color
 from symposium.cli.walkthroughs import WalkthroughChoice, chosen, project_stores, resolved
 from symposium.documents.walkthroughs.page import Facts, page
 from symposium.documents.walkthroughs.store import HOW_ONE_COMES
@@ -188,7 +188,7 @@ def _drawing() -> Drawing:
 
 
 def _print(lines: Iterable[TextLine]) -> None:
-    is_colored = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    is_colored = wants_color()
     for line in lines:
         click.secho(
             line.text,
