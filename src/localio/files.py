@@ -29,6 +29,11 @@ def storage_error_text(error: OSError) -> str:
     return f"{text}; {fix}" if fix else text
 
 
+def expand_home(text: str) -> Path:
+    """Path with `~` expanded; the home of a user who does not exist stays as written."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 - pathlib raises for an unknown user
+
+
 def write_whole(path: Path, text: str | bytes) -> None:
     """Replace the text of a file atomically; keep its mode (default: 0600) and links.
 

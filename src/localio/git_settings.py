@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 from urllib.parse import unquote
 
 from localio.errors import LocalIOError
+from localio.files import expand_home
 
 _MAX_POINTER: Final = 8192
 """Bytes that are read of a file that names a directory (`.git`, `commondir`)."""
@@ -87,7 +88,7 @@ def local_path(url: str, root: Path) -> Path | None:
     if colon and "/" not in before:
         # A host and a path as scp writes them, or a transport (`ext::`), which is not allowed.
         return None
-    return root / os.path.expanduser(url)  # noqa: PTH111 - a user who does not exist is no error
+    return root / expand_home(url)
 
 
 def _at(place: Path) -> GitDirectories | None:

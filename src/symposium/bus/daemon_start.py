@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
-from localio.files import make_private_directory, write_whole
+from localio.files import expand_home, make_private_directory, write_whole
 from peerwire.transports.fd import FdTransport
 from peerwire.transports.unix import peer_uid
 from symposium.bus.daemon_options import DaemonOptions
@@ -185,7 +185,7 @@ def _words(options: DaemonOptions) -> Sequence[str]:
 def _from_anywhere(environment: Mapping[str, str]) -> Mapping[str, str]:
     """Environment with absolute paths, independent of the current directory."""
     named = {name: environment[name] for name in _PLACES if environment.get(name)}
-    settled = {name: os.path.abspath(os.path.expanduser(place)) for name, place in named.items()}  # noqa: PTH100, PTH111 - a user who does not exist is no error
+    settled = {name: str(expand_home(place).absolute()) for name, place in named.items()}
     return {**environment, **settled}
 
 

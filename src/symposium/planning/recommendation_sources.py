@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from localio.files import expand_home
 from localio.http import FetchError
 from localio.http_cache import HttpCache
 from peerwire.jsonrpc.values import as_list, as_object
@@ -70,9 +71,8 @@ class RemoteRecommendations:
             return Listed()
         if not self._is_url:
             try:
-                text = Path(self._address).expanduser().read_bytes()[: MAX_BYTES + 1].decode()
-            except (OSError, ValueError, RuntimeError) as error:
-                # RuntimeError: the address is in the home of a user who does not exist.
+                text = expand_home(self._address).read_bytes()[: MAX_BYTES + 1].decode()
+            except (OSError, ValueError) as error:
                 raise RecommendationError(f"{self._address}: {error}", "") from error
             return read_recommendations(text, "remote")
         copy = self._cache.copy()

@@ -19,7 +19,7 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Struct
 
-from localio.files import write_whole
+from localio.files import expand_home, write_whole
 from localio.http import INDEX_TIME, FetchError
 from localio.http_cache import CachedCopy, HttpCache
 from localio.processes import look_up, usual_path
@@ -106,7 +106,7 @@ class RegistryIndex:
             OSError: the address is a file that cannot be read.
         """
         if not _is_url(self._address):
-            path = Path(os.path.expanduser(self._address))  # noqa: PTH111 - a user who does not exist is no error
+            path = expand_home(self._address)
             index = parse_index(path.read_bytes()[: MAX_INDEX + 1])
             return LoadedIndex(index, "file", path.stat().st_mtime, is_fresh=True)
         if (copy := self._cache.copy()) is not None:
