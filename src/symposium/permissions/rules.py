@@ -169,6 +169,11 @@ class Reason:
         return f"{self.effect.value}: {self.what} ({by})"
 
 
+def program_of(word: str) -> str:
+    """File name of a command's first word; the command `.` is its own name."""
+    return PurePosixPath(word).name or word
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A rule of a policy file.
@@ -211,7 +216,7 @@ class Rule:
                 return False
             return _begins(texts, self.command) and self._has_option(texts)
         known = tuple(word.text if word.text is not None else word.source for word in command.words)
-        named = (PurePosixPath(known[0]).name or known[0], *known[1:])
+        named = (program_of(known[0]), *known[1:])
         is_meant = fnmatchcase(named[0], self.command[0]) and _in_order(named, self.command)
         return is_meant and self._has_option(named)
 

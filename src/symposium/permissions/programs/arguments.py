@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 from localio.shell import Redirect, Script, ShellWord, SimpleCommand, read_script
@@ -20,6 +20,7 @@ from symposium.permissions.programs.vocabulary import (
     operand_kinds,
     option_kinds,
 )
+from symposium.permissions.rules import program_of
 
 _UNKNOWN: Final = KnownProgram("", "unknown*")
 
@@ -328,8 +329,7 @@ def program_name(command: SimpleCommand) -> str | None:
     """File name of the program; None if unknown."""
     if not command.words or command.words[0].text is None:
         return None
-    # `.` is a command whose path has no name.
-    return PurePosixPath(command.words[0].text).name or command.words[0].text
+    return program_of(command.words[0].text)
 
 
 @dataclass(frozen=True, slots=True)
