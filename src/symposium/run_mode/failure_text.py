@@ -19,9 +19,12 @@ Return: TypeAlias = Literal["session/resume", "session/load", "fresh"]
 
 BEING_STARTED: Final = "It is being restarted."
 
+_OTHER_AGENT: Final = "To choose another agent before that, type `/symposium:config`."
+
+_WAYS_ON: Final = f"`/symposium:retry` tries again. {_OTHER_AGENT}"
+
 NOT_RUNNING: Final = (
-    "The agent of this session is not running. `/symposium:retry` restarts it. "
-    "To choose another agent before that, type `/symposium:config`."
+    f"The agent of this session is not running. `/symposium:retry` restarts it. {_OTHER_AGENT}"
 )
 
 NOTHING_TO_SEND: Final = "The agent is running; there is no unanswered message to send again.\n"
@@ -33,10 +36,6 @@ NOT_RUNNING_YET: Final = (
 NOTHING_SAID: Final = "There is nothing to summarize: this session has no messages yet.\n"
 
 _WIDTH: Final = 300
-
-_OTHER_AGENT: Final = "To choose another agent before that, type `/symposium:config`."
-
-_WAYS_ON: Final = f"`/symposium:retry` tries again. {_OTHER_AGENT}"
 
 
 def exit_manner(death: RpcError) -> str:

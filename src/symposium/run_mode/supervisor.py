@@ -107,12 +107,13 @@ class Supervisor:
 
     async def _open(self, config: Config) -> OpenChain | RpcError:
         """Start a chain; return a failure, which must not end other starts."""
-        outcome: OpenChain | RpcError = SHUTTING_DOWN
         with ErrorBoundary() as caught:
             attempts = ChainStarter(self._editor, self._tasks, self._settings, self._initialize)
-            chain = outcome = await attempts.chain(config, self._died)
+            chain = await attempts.chain(config, self._died)
             chain.on_empty = lambda: self._empty(chain)
-        return outcome if caught.error is None else _start_error(caught.error)
+            return chain
+        assert caught.error is not None
+        return _start_error(caught.error)
 
     def _died(self, chain: OpenChain, death: RpcError) -> None:
         if chain.death is not None:

@@ -15,8 +15,7 @@ NOTICE_DELAY: Final = 2.0
 
 STARTING: Final = (
     "Symposium is starting or installing the agent. The agent receives the messages that you send "
-    "now. "
-    "`cancel` stops waiting; `/symposium:config` chooses another agent."
+    "now. `cancel` stops waiting; `/symposium:config` chooses another agent."
 )
 
 LEFT: Final = "Stopped waiting; the agent continues to start in the background."
