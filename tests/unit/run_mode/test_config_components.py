@@ -260,15 +260,19 @@ def listed(agent_id: str) -> dict[str, Any]:
     return {**members, "distribution": ways}
 
 
+def write_programs(folder: Path, *names: str) -> None:
+    """Programs that fail."""
+    folder.mkdir()
+    for name in names:
+        (folder / name).write_text("#!/bin/sh\nexit 1\n")
+        (folder / name).chmod(0o755)
+
+
 @pytest.mark.requirement("run-mode.directory", "run-mode.overviews")
 async def test_installed_agents_are_listed_first_and_the_registry_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("npx", "zed-here"):
-        program = tmp_path / "bin" / name
-        program.parent.mkdir(exist_ok=True)
-        program.write_text("#!/bin/sh\n")
-        program.chmod(0o755)
+    write_programs(tmp_path / "bin", "npx", "zed-here")
     index = {"version": "1", "agents": [listed("absent"), listed("zed-here")]}
     mods = [listed("a-mod"), listed("tag")]
     (tmp_path / "registry.json").write_text(json.dumps({**index, "mods": mods}))
@@ -290,11 +294,7 @@ async def test_installed_agents_are_listed_first_and_the_registry_last(
 async def test_mods_and_agents_of_the_registry_are_resolved_by_their_id(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("npx", "npm"):
-        program = tmp_path / "bin" / name
-        program.parent.mkdir(exist_ok=True)
-        program.write_text("#!/bin/sh\nexit 1\n")
-        program.chmod(0o755)
+    write_programs(tmp_path / "bin", "npx", "npm")
     mods = [listed("a-mod"), {**listed("both"), "distribution": {"npx": {"package": "m"}}}]
     index = {"version": "1", "agents": [listed("both"), listed("agent")], "mods": mods}
     (tmp_path / "registry.json").write_text(json.dumps(index))
