@@ -38,6 +38,7 @@ IMPORTS_LATE: Mapping[str, str] = {
     "symposium.bridge.url_servers": "few chains reach a URL",
     "symposium.bridge.bridge": "few chains open an endpoint of a server",
     "peerwire.mcp.client": "httpx2 is for servers at a URL only",
+    "peerwire.transports.fd_streams": "ctypes is for a discarded backlog only",
     "symposium.run_mode.available_agents": "the registry is only for choosing an agent",
     "symposium.run_mode.available_mods": "the registry is only for choosing a mod",
     "symposium.run_mode.config_components": "the registry is only for agents to be installed",

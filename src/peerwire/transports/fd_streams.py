@@ -244,6 +244,23 @@ def _keep_what_is_freed() -> None:
     bytes(8 * 1024 * 1024)
 
 
+RETURN_ABOVE: Final = 4 * 1024 * 1024
+"""Bytes of a discarded backlog above which freed memory is returned to the system."""
+
+
+def _return_free_memory() -> None:
+    """Undo `_keep_what_is_freed` for what is free now, after a peer that did not read.
+
+    Otherwise a daemon keeps up to 16 MiB for each such peer. No effect with other C libraries.
+    """
+    # Costs milliseconds, and most programs never need it.
+    import ctypes
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
 def _can_poll(fd: int) -> bool:
     mode = os.fstat(fd).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
@@ -319,7 +336,9 @@ class FdWriter:
     def close(self) -> None:
         """Discard the backlog and stop writing; the descriptor stays open."""
         self._backlog.clear()
-        self.size = 0
+        size, self.size = self.size, 0
+        if size > RETURN_ABOVE:
+            _return_free_memory()
         self._stop_waiting()
         self._quick.set()
         self._empty.set()
