@@ -1,4 +1,4 @@
-"""Where the command line uses colors."""
+"""Conditions under which the command line uses colors."""
 
 import io
 import sys
