@@ -10,7 +10,6 @@ from localio.files import trusted_places
 from symposium.catalog import builtin_agents
 from symposium.config.paths import paths
 from symposium.config.user_config import Config
-from symposium.run_mode.available_mods import all_mods, local_mods
 from symposium.run_mode.menu_ports import AgentChoice, AgentChoices, ModChoices
 
 
@@ -57,6 +56,8 @@ class LocalDirectory:
 
     async def mods(self) -> ModChoices:
         """Return the available mods."""
+        from symposium.run_mode.available_mods import local_mods
+
         return local_mods()
 
     async def older(self, workspace: str) -> Config | None:
@@ -78,6 +79,8 @@ class FullDirectory:
 
     async def mods(self) -> ModChoices:
         """Return the available mods without network access."""
+        from symposium.run_mode.available_mods import all_mods
+
         return all_mods()
 
     async def older(self, workspace: str) -> Config | None:
