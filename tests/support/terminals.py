@@ -2,12 +2,20 @@
 
 import asyncio
 import fcntl
+import io
 import os
 import struct
 import sys
 import termios
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+
+
+class TerminalText(io.StringIO):
+    """Text that was written to a terminal, without one."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 class Screen:

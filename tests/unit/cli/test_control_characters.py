@@ -1,6 +1,5 @@
 """Text of agents and repositories on the terminal: no control characters."""
 
-import io
 import json
 import sys
 from collections.abc import Generator
@@ -13,6 +12,7 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 from tests.support.answering_daemon import AnsweringPart, answering
 from tests.support.git_repository import GitRepository
+from tests.support.terminals import TerminalText
 
 from symposium.__main__ import main
 from symposium.bus.messages.tasks import (
@@ -163,11 +163,6 @@ def test_deletion_of_an_archive_prints_no_control_characters(engine: AnsweringPa
     assert SHOWN_BAD in done.stdout
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.fixture
 def hidden_line(engine: AnsweringPart, tmp_path: Path) -> str:
     """A task whose file hides a line in a terminal; the content of the file."""
@@ -189,7 +184,7 @@ def test_diff_in_a_terminal_shows_control_characters_as_symbols(
     del hidden_line
     if no_color:
         monkeypatch.setenv("NO_COLOR", no_color)
-    monkeypatch.setattr(sys, "stdout", shown := Terminal())
+    monkeypatch.setattr(sys, "stdout", shown := TerminalText())
     code = main(["task", "diff", "x"], standalone_mode=False)
 
     *head, hunk, kept, added = shown.getvalue().splitlines()

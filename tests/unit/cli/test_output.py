@@ -4,23 +4,19 @@ import io
 import sys
 
 import pytest
+from tests.support.terminals import TerminalText
 
 from symposium.cli.output import wants_color
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.mark.requirement("cli.color-decision")
 @pytest.mark.parametrize(
     ("stdout", "no_color", "term", "expected"),
     [
-        (Terminal(), None, "xterm", True),
-        (Terminal(), "", "xterm", True),
-        (Terminal(), "0", "xterm", False),
-        (Terminal(), None, "dumb", False),
+        (TerminalText(), None, "xterm", True),
+        (TerminalText(), "", "xterm", True),
+        (TerminalText(), "0", "xterm", False),
+        (TerminalText(), None, "dumb", False),
         (io.StringIO(), None, "xterm", False),
     ],
 )

@@ -1,6 +1,5 @@
 """Counts, aliases of options, and messages of empty results."""
 
-import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,17 +7,11 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from tests.support.terminals import TerminalText
 
 from symposium.__main__ import main
 from symposium.cli.options import print_stdio_hint
 from symposium.tasks.budget import Usage
-
-
-class Terminal(io.StringIO):
-    """A stream that reports to be a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 def leaves(group: click.Group, context: click.Context) -> Iterator[tuple[str, click.Command]]:
@@ -77,7 +70,7 @@ def test_stdio_command_explains_itself_on_a_terminal(
     print_stdio_hint("Do this", speaks=speaks)
     assert capsys.readouterr() == ("", "")
 
-    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr(sys, "stdin", TerminalText())
     print_stdio_hint("Do this", speaks=speaks)
 
     said = capsys.readouterr()
