@@ -23,8 +23,11 @@ READS: Final = frozenset({"<", "<>", "<&"})
 WRITES: Final = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 """Redirects that open their target for writing."""
 
-_CLOSES: Final = frozenset({"<&-", ">&-"})
-"""Redirects that close a descriptor and have no target."""
+_CLOSES: Final = {"<&-": b"<&0", ">&-": b">&1"}
+"""Redirects that close a descriptor, with one of the same length that opens no file either.
+
+The grammar takes the word behind one for its target, and an option there for an error.
+"""
 
 _CHANGES_VARIABLES: Final = "it changes variables of the shell"
 _DOUBTFUL: Final = {
@@ -106,7 +109,7 @@ def read_script(text: str) -> Script:
         return Script((), (), (f"it is longer than {MAX_SCRIPT_BYTES // 1024} KiB",))
     if b"\0" in source:
         return Script((), (), ("it contains a NUL byte",))
-    root = _parser().parse(source).root_node
+    root, source = _parsed(source)
     doubts = _text_doubts(root, source)
     commands: list[SimpleCommand] = []
     redirects: list[Redirect] = []
@@ -123,6 +126,17 @@ def read_script(text: str) -> Script:
         else:
             doubts += _hazards(node)
     return Script(tuple(commands), tuple(redirects), tuple(dict.fromkeys(doubts)))
+
+
+def _parsed(source: bytes) -> tuple[Node, bytes]:
+    """Parse a script, and replace the redirects that close a descriptor; see `_CLOSES`."""
+    root = _parser().parse(source).root_node
+    while closing := [node for node in _nodes(root) if node.type in _CLOSES]:
+        for node in closing:
+            replaced = _CLOSES[node.type]
+            source = source[: node.start_byte] + replaced + source[node.end_byte :]
+        root = _parser().parse(source).root_node
+    return root, source
 
 
 def _text_doubts(root: Node, source: bytes) -> list[str]:
@@ -195,24 +209,11 @@ def _displace(statement: Node, displaced: dict[int, list[ShellWord]]) -> list[st
 
 def _words_behind(redirect: Node) -> list[Node]:
     if redirect.type == "file_redirect":
-        if _operator(redirect).type in _CLOSES:
-            return [word for child in redirect.children for word in _closed_words(child)]
         return redirect.children_by_field_name("destination")[1:]
     found = list(redirect.children_by_field_name("argument"))
     for nested in redirect.children_by_field_name("redirect"):
         found += _words_behind(nested)
     return found
-
-
-def _closed_words(child: Node) -> list[Node]:
-    """Words behind `<&-` or `>&-`, of which the grammar takes the first for a destination."""
-    if child.is_error:
-        return child.named_children
-    return [child] if child.is_named and child.type != "file_descriptor" else []
-
-
-def _operator(redirect: Node) -> Node:
-    return next((each for each in redirect.children if not each.is_named), redirect)
 
 
 @cache
@@ -261,7 +262,7 @@ def _assignment(node: Node) -> tuple[str, ShellWord]:
 
 
 def _redirect(node: Node, source: bytes) -> list[Redirect]:
-    found = _operator(node)
+    found = next((each for each in node.children if not each.is_named), node)
     operator = found.type
     if b"<>" in source[max(0, found.start_byte - 1) : found.end_byte + 1]:
         operator = "<>"  # The grammar does not have this operator and skips a part of it.

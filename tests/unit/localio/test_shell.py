@@ -18,6 +18,7 @@ def words(script: Script) -> list[str]:
     ],
 )
 def test_words_before_and_behind_a_redirect_belong_to_the_command(redirect: str) -> None:
+    assert words(read_script(f"git {redirect} push --force")) == ["git push --force"]
     assert words(read_script(f"git {redirect} push origin")) == ["git push origin"]
     assert words(read_script(f"git push {redirect} origin")) == ["git push origin"]
 
